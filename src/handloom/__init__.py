@@ -1,0 +1,46 @@
+"""Handloom, a workbench for small transformers: write one by hand, train one, take either apart.
+
+    import handloom as hl
+
+    model = hl.program("hello")             # a transformer written by hand
+    model()                                 # 'Hello World!'
+    trace = hl.trace(model, "H")            # everything it computes on the way
+    hl.save(model, "hello.safetensors")
+
+Names are loaded when they are first used, so that importing handloom costs nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from handloom.core import Config as Config
+    from handloom.core import HandloomError as HandloomError
+    from handloom.core import Model as Model
+    from handloom.core import Trace as Trace
+    from handloom.core import Vocab as Vocab
+    from handloom.core import count as count
+    from handloom.core import generate as generate
+    from handloom.core import load as load
+    from handloom.core import params as params
+    from handloom.core import save as save
+    from handloom.core import sites as sites
+    from handloom.core import trace as trace
+    from handloom.core import transforms as transforms
+    from handloom.write import program as program
+
+CORE = """Config HandloomError Model Trace Vocab count generate load params save sites trace transforms"""
+MODULE_OF = dict.fromkeys(CORE.split(), "handloom.core") | {"program": "handloom.write"}
+__all__ = sorted(MODULE_OF)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in MODULE_OF:
+        raise AttributeError(f"module 'handloom' has no attribute {name!r}; it has {', '.join(sorted(MODULE_OF))}")
+    return getattr(import_module(MODULE_OF[name]), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

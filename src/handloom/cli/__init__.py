@@ -1,0 +1,66 @@
+"""The command line. One file a command; each imports what it needs when it runs, so that help is instant.
+
+Whatever goes wrong with what the user gave ends here, as one line on standard error and exit code 2.
+"""
+
+import sys
+
+import typer
+
+from handloom.cli.info import info
+from handloom.cli.run import run
+from handloom.cli.tour import tour
+from handloom.cli.write import write
+
+app = typer.Typer(
+    name="handloom",
+    help="A workbench for small transformers: write one by hand, train one, take either apart.",
+    epilog="Try: handloom run hello",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(run)
+app.command()(info)
+app.add_typer(write)
+app.command()(tour)
+
+
+@app.callback(invoke_without_command=True)
+def options(version: bool = typer.Option(False, "--version", help="Show the version and exit.")) -> None:
+    if version:
+        from handloom import __version__
+
+        print(f"handloom {__version__}")
+        raise typer.Exit
+
+
+def main() -> None:
+    """The `handloom` command. (Ctrl-C and a reader that has gone, as in `handloom … | head`, are Typer's.)"""
+    try:
+        code = app(standalone_mode=False) or 0
+    except typer.TyperException as error:
+        code = fail(usage_message(error))
+    except ValueError as error:
+        from handloom.core import HandloomError
+
+        if not isinstance(error, HandloomError):
+            raise
+        code = fail(str(error))
+    sys.exit(code)
+
+
+def fail(message: str) -> int:
+    if message:
+        print(f"handloom: {message}", file=sys.stderr)
+    return 2
+
+
+def usage_message(error: typer.TyperException) -> str:
+    """What was wrong with the command's words, and where its help is."""
+    said = getattr(error, "format_message", lambda: str(error))()
+    if not said:  # no words at all: the help has been shown
+        return ""
+    context = getattr(error, "ctx", None)
+    where = context.command_path if context else "handloom"
+    return f"{' '.join(said.split()).rstrip('.')}; see {where} --help"

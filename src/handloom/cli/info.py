@@ -1,0 +1,62 @@
+"""handloom info: what a model is."""
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from handloom.cli.arguments import JsonOption, ModelArgument, find_model, print_json
+
+if TYPE_CHECKING:
+    from handloom.core import Model
+
+
+def info(
+    model: ModelArgument,
+    sites: Annotated[bool, typer.Option("--sites", help="List the sites that can be traced and edited.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Show a model's architecture, its sizes counted four ways, its vocabulary and where it came from.
+
+    \b
+    handloom info hello
+    handloom info my.safetensors --sites
+    """
+    from rich.console import Console
+
+    from handloom.core import count
+    from handloom.core import sites as all_sites
+    from handloom.view.architecture import draw
+
+    chosen = find_model(model)
+    counts = asdict(count(chosen))
+    if as_json:
+        print_json(
+            {"config": chosen.config.to_json(), **counts, "dtype": str(chosen.dtype), "notes": chosen.notes}
+            | ({"sites": all_sites(chosen.config)} if sites else {})
+        )
+        return
+    console = Console(highlight=False)
+    console.print(draw(chosen.config), markup=False, soft_wrap=True)
+    console.print()
+    for name, value in facts(chosen, counts):
+        console.print(f"[dim]{name:>10}[/]  ", end="")
+        console.print(value, markup=False)
+    if sites:
+        console.print("\n[dim]sites, with T S positions, D model, H heads, K head, F hidden, V vocabulary[/]")
+        for name, letters in all_sites(chosen.config).items():
+            console.print(f"  {name:<16}{' '.join(letters)}", markup=False)
+
+
+def facts(model: "Model", counts: dict[str, Any]) -> list[tuple[str, str]]:
+    notes = ", ".join(f"{key}: {value}" for key, value in model.notes.items())
+    return [
+        (
+            "parameters",
+            f"{counts['total']:,} total, {counts['nonzero']:,} non-zero, {counts['unique']:,} unique",
+        ),
+        ("trainable", f"{counts['trainable']:,} values, norms included"),
+        ("dtype", str(model.dtype)),
+        ("tokens", model.vocab.sample()),
+        ("notes", notes or "none"),
+    ]

@@ -1,0 +1,54 @@
+"""handloom run: let a model go on from a text."""
+
+from typing import Annotated
+
+import typer
+
+from handloom.cli.arguments import JsonOption, ModelArgument, find_model, print_json
+
+Inputs = Annotated[list[str] | None, typer.Argument(metavar="INPUT…", help="Texts to go on from; none: the empty one.")]
+
+
+def run(
+    model: ModelArgument,
+    inputs: Inputs = None,
+    steps: Annotated[
+        int | None, typer.Option(help="At most this many new tokens (beyond the block the window slides).")
+    ] = None,
+    stop: Annotated[list[str] | None, typer.Option(help="Stop at this token; may be given again.")] = None,
+    temperature: Annotated[float, typer.Option(help="0 takes the likeliest token; above it tokens are drawn.")] = 0.0,
+    top_k: Annotated[int | None, typer.Option(help="Draw from the K likeliest tokens.", metavar="K")] = None,
+    top_p: Annotated[float | None, typer.Option(help="Draw from the fewest tokens that hold P.", metavar="P")] = None,
+    seed: Annotated[int, typer.Option(help="One seed gives one result.", min=0)] = 0,
+    engine: Annotated[str, typer.Option(help="reference (NumPy, float64) or torch.")] = "reference",
+    specials: Annotated[bool, typer.Option("--specials", help="Show special tokens such as <eos> too.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Let a model go on from each INPUT; one line of output each.
+
+    \b
+    handloom run hello
+    handloom run hello:message="Good morning" --specials
+    handloom run my.safetensors "6 2 12 0" "3 1 2" --temperature 0.8 --seed 7
+    """
+    from handloom.core import generate
+
+    chosen = find_model(model)
+    vocab = chosen.vocab
+    prompts = [vocab.encode(text) for text in inputs or [""]]
+    new = generate(
+        chosen,
+        prompts,
+        steps=steps,
+        stop=[vocab.id(token) for token in stop] if stop else None,
+        temperature=temperature,
+        top_k=top_k,
+        top_p=top_p,
+        seed=seed,
+        engine=engine,
+    )
+    texts = [vocab.decode(ids, specials=specials) for ids in new]
+    if as_json:
+        print_json({"output": texts})
+    else:
+        print("\n".join(texts))

@@ -1,0 +1,34 @@
+"""The machine: what a transformer is (Config, Params, Vocab, Model), what it computes (the engines), how it goes
+on from a prompt (generate), how it is kept (files), counted, and changed without changing what it does (transforms).
+"""
+
+from handloom.core import params, transforms
+from handloom.core.config import Config
+from handloom.core.counting import Count, count
+from handloom.core.decoding import generate
+from handloom.core.engines import choose_engine, trace
+from handloom.core.errors import HandloomError
+from handloom.core.files import load, save
+from handloom.core.model import Model
+from handloom.core.params import Params
+from handloom.core.sites import Trace, sites
+from handloom.core.vocab import Vocab
+
+__all__ = [
+    "Config",
+    "Count",
+    "HandloomError",
+    "Model",
+    "Params",
+    "Trace",
+    "Vocab",
+    "choose_engine",
+    "count",
+    "generate",
+    "load",
+    "params",
+    "save",
+    "sites",
+    "trace",
+    "transforms",
+]

@@ -1,0 +1,131 @@
+"""Config: which transformer. Sizes and choices, checked when made, never changed afterwards.
+
+    >>> Config(vocab=11, block=13, d_model=3)                       # no layers: embed, norm, unembed
+    Config(vocab=11, block=13, d_model=3)
+    >>> Config(vocab=27, block=16, d_model=64, layers=4, heads=4, d_head=16, d_ff=256).d_ff
+    256
+
+Every size is free: d_head need not be d_model / heads, d_ff may be 0 (attention-only layers), layers may be 0.
+What a transformer with a given Config computes is written down in `reference.py`.
+"""
+
+import math
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal, get_args
+
+from handloom.core.errors import HandloomError
+
+Norm = Literal["layer", "rms", "none"]
+Place = Literal["pre", "post"]
+Activation = Literal["relu", "gelu", "gelu_tanh", "silu", "none"]
+Positions = Literal["table", "sinusoid", "rotary", "none"]
+Bias = Literal["attn", "mlp", "norm", "unembed"]
+
+CHOICES: dict[str, tuple[str, ...]] = {
+    "norm": get_args(Norm),
+    "place": get_args(Place),
+    "activation": get_args(Activation),
+    "positions": get_args(Positions),
+}
+SMALLEST = {"vocab": 1, "block": 1, "d_model": 1, "layers": 0, "heads": 0, "d_head": 0, "d_ff": 0}
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Config:
+    """The shape of a transformer. The defaults are GPT-2's, but for its sizes."""
+
+    vocab: int  # V, how many tokens there are
+    block: int  # N, how many positions a run may have
+    d_model: int  # D, the width of the residual stream
+    layers: int = 0
+    heads: int = 0  # H, in each layer
+    d_head: int = 0  # K, the width of each head
+    d_ff: int = 0  # F, hidden neurons of the MLP in each layer; 0: attention only
+    norm: Norm = "layer"
+    place: Place = "pre"  # x + f(norm(x)), then a last norm; or post: norm(x + f(x))
+    eps: float = 1e-5
+    activation: Activation = "gelu_tanh"
+    positions: Positions = "table"
+    rotary_base: float = 10_000.0
+    causal: bool = True  # a position sees itself and what is before it; or everything
+    tied: bool = True  # the unembedding is the embedding transposed
+    biases: tuple[Bias, ...] = ("attn", "mlp", "norm")  # which parts have them; () for none
+
+    def __post_init__(self) -> None:
+        for name, least in SMALLEST.items():
+            check_int(name, getattr(self, name), least)
+        for name, allowed in CHOICES.items():
+            check_choice(name, getattr(self, name), allowed)
+        for name in ("causal", "tied"):
+            check_choice(name, getattr(self, name), (True, False))
+        object.__setattr__(self, "eps", check_number("eps", self.eps, above=-math.ulp(0.0)))
+        object.__setattr__(self, "rotary_base", check_number("rotary_base", self.rotary_base, above=0.0))
+        object.__setattr__(self, "biases", check_biases(self.biases))
+        if self.layers and self.heads and not self.d_head:
+            raise HandloomError(f"Config: {self.heads} heads with d_head=0 cannot attend: set d_head to 1 or more")
+        if self.positions == "rotary" and self.d_head % 2:
+            raise HandloomError(f"Config: rotary positions turn pairs, and d_head={self.d_head} is odd: make it even")
+
+    def __repr__(self) -> str:
+        """Only what differs from the defaults."""
+        shown = [f for f in fields(self) if getattr(self, f.name) != f.default]
+        return f"Config({', '.join(f'{f.name}={getattr(self, f.name)!r}' for f in shown)})"
+
+    def to_json(self) -> dict[str, Any]:
+        """All fields as JSON values, for model files and `handloom info --json`."""
+        return asdict(self) | {"biases": list(self.biases)}
+
+    @classmethod
+    def from_json(cls, values: Any) -> "Config":
+        """The inverse of `to_json`; a field that is not there takes its default, an unknown one is refused."""
+        if not isinstance(values, dict):
+            raise HandloomError(f"Config: expected an object of fields, not {type(values).__name__}")
+        known = {f.name for f in fields(cls)}
+        if unknown := sorted(set(values) - known):
+            raise HandloomError(f"Config: no field {unknown[0]!r}; the fields are {', '.join(sorted(known))}")
+        if missing := [name for name in ("vocab", "block", "d_model") if name not in values]:
+            raise HandloomError(f"Config: {missing[0]} is missing")
+        if isinstance(values.get("biases"), list):
+            values = values | {"biases": tuple(values["biases"])}
+        return cls(**values)
+
+
+def check_int(name: str, value: object, least: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise HandloomError(f"Config: {name}={shown(value)} must be a whole number of at least {least}")
+
+
+def check_choice(name: str, value: object, allowed: tuple[object, ...]) -> None:
+    if not any(value is choice or (isinstance(value, str) and value == choice) for choice in allowed):
+        raise HandloomError(f"Config: {name}={shown(value)} must be one of {', '.join(map(repr, allowed))}")
+
+
+def check_number(name: str, value: object, above: float) -> float:
+    """value as a float, finite and larger than `above`."""
+    try:
+        if isinstance(value, int | float) and not isinstance(value, bool) and above < float(value) < math.inf:
+            return float(value)
+    except OverflowError:
+        pass
+    raise HandloomError(
+        f"Config: {name}={shown(value)} must be a finite number, {'0 or more' if above < 0 else 'above 0'}"
+    )
+
+
+def check_biases(value: object) -> tuple[Bias, ...]:
+    """The parts named, each once, in the order of `Bias`, so that equal Configs compare equal."""
+    parts = get_args(Bias)
+    if not isinstance(value, tuple) or not all(isinstance(part, str) and part in parts for part in value):
+        raise HandloomError(
+            f"Config: biases={shown(value)} must be a tuple of {', '.join(map(repr, parts))}; () for none"
+        )
+    return tuple(part for part in parts if part in value)
+
+
+def shown(value: object) -> str:
+    """repr, cut short so that an error stays one line."""
+    try:
+        text = repr(value)
+    except ValueError:  # an int of more than 4,300 digits
+        text = "a very large number"
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,34 @@
+"""Counting a model as The Art of Transformer Programming does (its section 1.3), so that sizes can be compared.
+
+What counts is every entry of the embeddings, of the positions and of the layers, zero or not; a table that serves
+as embedding and unembedding counts once; norm gains and biases are left out; positions that are computed, not
+stored, are free. Three numbers: all entries, the non-zero ones, and how many different values there are (zero
+is one of them). `trainable` is the plain number of values an optimiser would see, norms included.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from handloom.core.model import Model
+from handloom.core.params import is_norm
+
+
+@dataclass(frozen=True)
+class Count:
+    total: int
+    nonzero: int
+    unique: int
+    trainable: int
+
+
+def count(model: Model) -> Count:
+    """The size of a model, four ways."""
+    arrays = model.flat
+    counted = np.concatenate([array.ravel() for name, array in arrays.items() if not is_norm(name)])
+    return Count(
+        total=counted.size,
+        nonzero=int(np.count_nonzero(counted)),
+        unique=np.unique(counted).size,
+        trainable=sum(array.size for array in arrays.values()),
+    )

@@ -1,0 +1,170 @@
+"""Decoding: letting a model go on from prompts, token by token, on any engine.
+
+    >>> from handloom.core import Config, Model, Vocab, params
+    >>> config = Config(vocab=5, block=4, d_model=8, layers=1, heads=2, d_head=4, d_ff=16)
+    >>> model = Model(config, params.random(config, seed=0, scale=1.0), Vocab.numbers(5))
+    >>> [len(new) for new in generate(model, [[3], [1, 4]], steps=6)]       # past the block: the window slides
+    [6, 6]
+
+Definition: the next token of a row is chosen by the logits at the end of the window, which is the last `block`
+tokens of the row. While the window holds the whole row a causal model need not be run again from the beginning: the
+engine's Cache knows the keys and values of what was there. Once it slides, every position in it has changed.
+
+Row i of the prompts draws its random numbers from (seed, i), so that what a row becomes does not depend on
+the other rows, the engine, the cache, or how rows are grouped.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from handloom.core.config import shown
+from handloom.core.engines import DecodingCache, Engine, choose_engine
+from handloom.core.errors import HandloomError
+from handloom.core.model import Model
+from handloom.core.sites import Edits
+from handloom.core.tokens import check_tokens
+
+Array = np.ndarray[Any, Any]
+Choose = Callable[[Array, Array], Array]  # logits (B, V), uniform numbers (B,) → tokens (B,)
+
+GROUP = 512  # rows decoded together; more gain nothing, and memory stays bounded
+
+
+def generate(
+    model: Model,
+    prompts: Sequence[Sequence[int]],
+    *,
+    steps: int | None = None,
+    stop: Sequence[int] | None = None,
+    temperature: float = 0.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    seed: int = 0,
+    engine: str = "reference",
+    cache: bool = True,
+    edits: Edits | None = None,
+) -> list[list[int]]:
+    """The new tokens of every prompt, with the stop token if one came.
+
+    temperature 0 takes the likeliest token; above it tokens are drawn, from the top_k likeliest, from the fewest that
+    hold top_p of the probability, or from all. A row ends with a stop token (the vocabulary's eos, unless told) or
+    after `steps` tokens (if not told: what the model's notes say, or until its block is full). With edits, every
+    step runs the whole window, edited."""
+    choose = chooser(temperature, top_k, top_p)
+    texts = [check_tokens(model.config, prompt).tolist() for prompt in prompts]
+    limits = [check_steps(model, len(text), steps) for text in texts]
+    stops = check_stop(model, stop)
+    run = choose_engine(engine)
+    made: list[list[int]] = []
+    for at in range(0, len(texts), GROUP):
+        group, most = texts[at : at + GROUP], limits[at : at + GROUP]
+        draws = [np.random.default_rng((seed, at + i)).random(n if temperature else 0) for i, n in enumerate(most)]
+        memory = run.Cache(model) if cache and model.config.causal and not edits else None
+        made += decode(model, run, memory, group, most, draws, stops, choose, edits)
+    return made
+
+
+def decode(
+    model: Model,
+    run: Engine,
+    memory: DecodingCache | None,
+    texts: list[list[int]],
+    limits: list[int],
+    draws: list[Array],
+    stops: set[int],
+    choose: Choose,
+    edits: Edits | None,
+) -> list[list[int]]:
+    """One group of rows, all at once; a row leaves when it is finished. The texts grow as tokens are made."""
+    starts = [len(text) for text in texts]
+    live = [i for i, limit in enumerate(limits) if limit]
+    step = 0
+    while live:
+        inside = [i for i in live if memory and len(texts[i]) <= model.config.block]
+        logits = np.empty((len(texts), model.config.vocab))
+        if memory and inside:
+            logits[inside] = memory.advance(inside, [texts[i][-1:] if step else texts[i] for i in inside])
+        recompute(model, run, texts, sorted(set(live) - set(inside)), edits, logits)
+        uniform = np.array([draws[i][step] if draws[i].size else 0.0 for i in live])
+        tokens = choose(logits[live], uniform).tolist()
+        for i, token in zip(live, tokens, strict=True):
+            texts[i].append(token)
+        step += 1
+        live = [i for i, token in zip(live, tokens, strict=True) if token not in stops and step < limits[i]]
+    return [text[start:] for text, start in zip(texts, starts, strict=True)]
+
+
+def recompute(
+    model: Model, run: Engine, texts: list[list[int]], rows: list[int], edits: Edits | None, logits: Array
+) -> None:
+    """Fill in the logits of these rows by running their windows from the beginning, equally long ones together."""
+    windows = {i: texts[i][-model.config.block :] for i in rows}
+    for length in sorted({len(window) for window in windows.values()}):
+        same = [i for i in rows if len(windows[i]) == length]
+        out, _ = run.forward(model, [windows[i] for i in same], edits=edits)
+        logits[same] = np.asarray(out[:, -1])
+
+
+def chooser(temperature: float, top_k: int | None, top_p: float | None) -> Choose:
+    """How the next token is chosen: a function of the logits (B, V) and one uniform number a row."""
+    if not 0.0 <= temperature < np.inf:
+        raise HandloomError(f"temperature={temperature} must be 0 (the likeliest token) or a number above it")
+    if top_k is not None and top_k < 1:
+        raise HandloomError(f"top_k={top_k} must be at least 1")
+    if top_p is not None and not 0.0 < top_p <= 1.0:
+        raise HandloomError(f"top_p={top_p} must be above 0 and at most 1")
+    if temperature == 0.0:
+        return lambda logits, uniform: logits.argmax(-1)
+    if top_k is None and top_p is None:
+        return lambda logits, uniform: draw(probabilities(logits, temperature), uniform)
+    return lambda logits, uniform: draw_from_top(probabilities(logits, temperature), uniform, top_k, top_p)
+
+
+def probabilities(logits: Array, temperature: float) -> Array:
+    weights: Array = np.exp((logits - logits.max(-1, keepdims=True)) / temperature)
+    return weights / weights.sum(-1, keepdims=True)
+
+
+def draw(p: Array, uniform: Array) -> Array:
+    """The token at which the running sum of p, (B, V), passes the uniform number; p need not sum to 1."""
+    reached = np.cumsum(p, -1)
+    passed: Array = reached > (uniform * reached[:, -1])[:, None]
+    return passed.argmax(-1)
+
+
+def draw_from_top(p: Array, uniform: Array, top_k: int | None, top_p: float | None) -> Array:
+    """The same among the top_k likeliest tokens, and among the fewest likeliest that hold top_p."""
+    order = np.argsort(-p, axis=-1, kind="stable")
+    ranked = np.take_along_axis(p, order, -1)
+    if top_p is not None:
+        before = np.cumsum(ranked, -1) - ranked
+        ranked = np.where(before < top_p, ranked, 0.0)
+    if top_k is not None:
+        ranked[:, top_k:] = 0.0
+    return np.take_along_axis(order, draw(ranked, uniform)[:, None], -1)[:, 0]
+
+
+def check_steps(model: Model, length: int, steps: int | None) -> int:
+    """How many tokens a row may get."""
+    steps = model.notes.get("steps") if steps is None else steps
+    if steps is None:
+        return model.config.block - length + 1  # the last position of a full block still has something to say
+    if not isinstance(steps, int) or isinstance(steps, bool) or steps < 0:
+        raise HandloomError(f"steps={shown(steps)} must be a whole number of at least 0")
+    return steps
+
+
+def check_stop(model: Model, stop: Sequence[int] | None) -> set[int]:
+    if stop is None:
+        return set() if model.vocab.eos is None else {model.vocab.id(model.vocab.eos)}
+    if wrong := [token for token in stop if not 0 <= token < model.config.vocab]:
+        raise HandloomError(f"stop token {wrong[0]} is not in the vocabulary; tokens are 0 to {model.config.vocab - 1}")
+    return set(stop)
+
+
+def continue_texts(model: Model, texts: Sequence[str], **how: Any) -> list[str]:
+    """`generate`, from text to text."""
+    prompts = [model.vocab.encode(text) for text in texts]
+    return [model.vocab.decode(new) for new in generate(model, prompts, **how)]

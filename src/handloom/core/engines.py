@@ -1,0 +1,46 @@
+"""Which engine runs a model: one small choice in one place.
+
+An engine is a module with `forward(model, tokens, want, edits)` and a `Cache` for decoding. The reference needs
+NumPy alone; torch is imported only when it is asked for.
+"""
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, Protocol, cast
+
+from handloom.core.config import shown
+from handloom.core.errors import HandloomError
+from handloom.core.model import Model
+from handloom.core.sites import Edits, Trace, Want
+
+MODULES = {"reference": "handloom.core.reference", "torch": "handloom.core.torch_engine"}
+
+
+class DecodingCache(Protocol):
+    """Rows of a batch that go on token by token; see `decoding.py`."""
+
+    def advance(self, rows: Sequence[int], tokens: Sequence[Sequence[int]]) -> Any: ...
+
+
+class Engine(Protocol):
+    def forward(self, model: Model, tokens: Any, want: Want = (), edits: Edits | None = None) -> tuple[Any, Trace]: ...
+
+    def Cache(self, model: Model) -> DecodingCache: ...
+
+
+def choose_engine(name: str) -> Engine:
+    """The engine of that name."""
+    if name not in MODULES:
+        raise HandloomError(f"no engine {shown(name)}; the engines are {', '.join(MODULES)}")
+    try:
+        return cast(Engine, import_module(MODULES[name]))
+    except ModuleNotFoundError as error:
+        raise HandloomError(
+            f"the {name} engine needs {error.name}, which is not installed: pip install 'handloom[learn]'"
+        ) from error
+
+
+def trace(model: Model, tokens: Any, want: Want = "*", edits: Edits | None = None, engine: str = "reference") -> Trace:
+    """Run a model once on a text or on token ids and keep what it computed at the wanted sites (all, unless told)."""
+    ids = model.vocab.encode(tokens) if isinstance(tokens, str) else tokens
+    return choose_engine(engine).forward(model, ids, want, edits)[1]

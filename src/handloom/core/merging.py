@@ -1,0 +1,82 @@
+"""Two models made one.
+
+    stack(first, second)       the layers of both, one after the other: second goes on where first ends
+    beside(first, second)      both at once, each in its part of a wider residual stream: the logits add up
+
+Both bring the models to common sizes with `transforms.pad`, so that what each computes stays what it was.
+"""
+
+import numpy as np
+
+from handloom.core import params as parameters
+from handloom.core.errors import HandloomError
+from handloom.core.model import Model
+from handloom.core.transforms import Array, Flat, add_biases, changed, pad, part, store_positions, untie
+
+
+def stack(first: Model, second: Model) -> Model:
+    """Tokens enter the first model; the second takes the residual stream that the first leaves, instead of
+    its own embeddings, and reads the logits off. Exact: the logits are those of the second run with its stream set to
+    the first's. Refused if the two do not fit (other vocabulary, width, norms, activation, masks or rotary turns)."""
+    first, second = level(first, second, "heads", "d_head", "d_ff")
+    agree(first, second, "block", "block", "d_model", "norm", "place", "eps", "activation", "causal")
+    if "rotary" in (first.config.positions, second.config.positions):
+        agree(first, second, "positions", "rotary_base")
+    if not (first.config.tied and second.config.tied and np.array_equal(first.params["W_E"], second.params["W_E"])):
+        first, second = untie(first), untie(second)
+    upper = {name: array for name, array in second.flat.items() if part(name) in ("W_U", "b_U") or "ln_final" in name}
+    flat = first.flat | upper | shifted_layers(second, first.config.layers)
+    return changed(first, flat, layers=first.config.layers + second.config.layers)
+
+
+def beside(first: Model, second: Model) -> Model:
+    """Both models in one residual stream, as wide as both together; heads and neurons stand side by side, and the
+    logits are the sum of theirs. Exact without norms. A norm would mix the two streams: refused."""
+    if first.config.norm != "none" or second.config.norm != "none":
+        raise HandloomError("beside: a norm over both streams would mix them; both models must have norm='none'")
+    first, second = level(store_positions(first), store_positions(second), "d_head")
+    agree(first, second, "block", "layers", "activation", "causal", "positions", "rotary_base")
+    if not (first.config.tied and second.config.tied):
+        first, second = untie(first), untie(second)
+    flat = {name: joined(part(name), array, second.flat[name]) for name, array in first.flat.items()}
+    a, b = first.config, second.config
+    return changed(first, flat, d_model=a.d_model + b.d_model, heads=a.heads + b.heads, d_ff=a.d_ff + b.d_ff)
+
+
+def level(first: Model, second: Model, *sizes: str) -> tuple[Model, Model]:
+    """Both models with the larger of each of these sizes, the biases of either, and one dtype."""
+    if first.vocab != second.vocab:
+        raise HandloomError("the two models have different vocabularies; they must share one")
+    most = {size: max(getattr(first.config, size), getattr(second.config, size)) for size in sizes}
+    biases = {*first.config.biases, *second.config.biases}
+    dtype = np.result_type(first.dtype, second.dtype)
+    a, b = (add_biases(pad(model, **most), *biases).astype(dtype) for model in (first, second))
+    return a, b
+
+
+def agree(first: Model, second: Model, *fields: str) -> None:
+    for name in fields:
+        one, other = getattr(first.config, name), getattr(second.config, name)
+        if one != other:
+            raise HandloomError(f"the two models differ in {name}: {one!r} and {other!r}; it must be the same")
+
+
+def shifted_layers(model: Model, by: int) -> Flat:
+    """The arrays of the layers, under the names they have `by` layers higher up."""
+    layers = {f"layers.{by + i}": layer for i, layer in enumerate(model.params["layers"])}
+    return parameters.flatten(layers)
+
+
+def joined(name: str, a: Array, b: Array) -> Array:
+    """One parameter of two models side by side: blocks on the diagonal of (stream, heads or neurons)."""
+    if name == "b_U":
+        return a + b
+    if name in ("W_E", "W_pos", "b_O", "b_out"):
+        return np.concatenate([a, b], axis=-1)
+    if name in ("W_U", "b_Q", "b_K", "b_V", "b_in"):
+        return np.concatenate([a, b], axis=0)
+    stream, other = (2, 0) if name == "W_O" else (1, 0)
+    grow = [(0, 0)] * a.ndim
+    wide_a = np.pad(a, [(0, b.shape[stream]) if axis == stream else none for axis, none in enumerate(grow)])
+    wide_b = np.pad(b, [(a.shape[stream], 0) if axis == stream else none for axis, none in enumerate(grow)])
+    return np.concatenate([wide_a, wide_b], axis=other)

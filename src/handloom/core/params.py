@@ -1,0 +1,146 @@
+"""Params: the numbers of a transformer, a plain nested dict of arrays whose shapes the Config decides.
+
+    {"W_E": (V, D), "W_pos": (N, D),
+     "layers": [{"ln1": {"w": (D,), "b": (D,)},
+                 "W_Q": (H, D, K), "W_K": (H, D, K), "W_V": (H, D, K), "W_O": (H, K, D),
+                 "b_Q": (H, K),    "b_K": (H, K),    "b_V": (H, K),    "b_O": (D,),
+                 "ln2": {"w": (D,), "b": (D,)},
+                 "W_in": (D, F), "b_in": (F,), "W_out": (F, D), "b_out": (D,)}, ...],
+     "ln_final": {"w": (D,), "b": (D,)},
+     "W_U": (D, V), "b_U": (V,)}
+
+What a Config does not use is not there: no W_U when tied, no W_pos unless positions are a table, no `b`s
+without biases, no norm in front of (or behind) a sublayer that has no heads or no neurons. Such a sublayer
+computes its output bias and nothing else.
+
+`flatten` names each array by its path, `layers.0.W_Q`; these are the names in a model file.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from handloom.core.config import Config
+from handloom.core.errors import HandloomError
+
+Params = dict[str, Any]
+Shape = tuple[int, ...]
+
+
+def shapes(config: Config) -> Iterator[tuple[str, Shape]]:
+    """Name and shape of every array, in the order in which a run meets them."""
+    c = config
+    V, N, D = c.vocab, c.block, c.d_model
+    yield "W_E", (V, D)
+    if c.positions == "table":
+        yield "W_pos", (N, D)
+    for i in range(c.layers):
+        yield from layer_shapes(c, f"layers.{i}.")
+    if c.place == "pre":
+        yield from norm_shapes(c, "ln_final.")
+    if not c.tied:
+        yield "W_U", (D, V)
+    if "unembed" in c.biases:
+        yield "b_U", (V,)
+
+
+def layer_shapes(config: Config, at: str) -> Iterator[tuple[str, Shape]]:
+    D, H, K, F = config.d_model, config.heads, config.d_head, config.d_ff
+    if H:
+        yield from norm_shapes(config, at + "ln1.")
+    for name in ("W_Q", "W_K", "W_V"):
+        yield at + name, (H, D, K)
+    yield at + "W_O", (H, K, D)
+    if "attn" in config.biases:
+        for name in ("b_Q", "b_K", "b_V"):
+            yield at + name, (H, K)
+        yield at + "b_O", (D,)
+    if F:
+        yield from norm_shapes(config, at + "ln2.")
+    yield at + "W_in", (D, F)
+    yield at + "W_out", (F, D)
+    if "mlp" in config.biases:
+        yield at + "b_in", (F,)
+        yield at + "b_out", (D,)
+
+
+def norm_shapes(config: Config, at: str) -> Iterator[tuple[str, Shape]]:
+    if config.norm != "none":
+        yield at + "w", (config.d_model,)
+        if "norm" in config.biases:
+            yield at + "b", (config.d_model,)
+
+
+def flatten(params: Params) -> dict[str, Any]:
+    """{"layers": [{"W_Q": a}]} → {"layers.0.W_Q": a}. What is flat already stays as it is."""
+    flat: dict[str, Any] = {}
+    for key, value in params.items():
+        if isinstance(value, list | tuple):
+            value = {str(i): item for i, item in enumerate(value)}
+        if isinstance(value, dict):
+            flat |= {f"{key}.{inner}": array for inner, array in flatten(value).items()}
+        else:
+            flat[key] = value
+    return flat
+
+
+def unflatten(config: Config, flat: dict[str, Any]) -> Params:
+    """The inverse of `flatten`. `layers` is always there, if only as an empty list."""
+    params: Params = {"layers": [{} for _ in range(config.layers)]}
+    for name, array in flat.items():
+        *path, last = name.split(".")
+        place: Any = params
+        for step in path:
+            place = place[int(step)] if isinstance(place, list) else place.setdefault(step, {})
+        place[last] = array
+    return params
+
+
+def zeros(config: Config, dtype: Any = np.float64) -> Params:
+    """All weights zero and all norm gains one: layers that pass on what they are given. Written models start here."""
+    return build(config, lambda name, shape: np.full(shape, float(is_gain(name)), dtype))
+
+
+def random(config: Config, seed: int, scale: float = 0.02, dtype: Any = np.float64) -> Params:
+    """Weights drawn from a normal distribution; biases zero and gains one, as GPT-2 starts."""
+    rng = np.random.default_rng(seed)
+
+    def draw(name: str, shape: Shape) -> Any:
+        if name.rpartition(".")[2].startswith("W_"):
+            return rng.normal(0.0, scale, shape).astype(dtype)
+        return np.full(shape, float(is_gain(name)), dtype)
+
+    return build(config, draw)
+
+
+def build(config: Config, make: Callable[[str, Shape], Any]) -> Params:
+    """Params whose every array is make(name, shape)."""
+    return unflatten(config, {name: make(name, shape) for name, shape in shapes(config)})
+
+
+def is_gain(name: str) -> bool:
+    return name.endswith(".w")
+
+
+def is_norm(name: str) -> bool:
+    return name.endswith((".w", ".b"))
+
+
+def check(config: Config, flat: dict[str, Any]) -> None:
+    """Refuse arrays whose names, shapes, dtypes or values are not what the Config asks for."""
+    # every layer has at least W_Q, so a Config that claims more layers than there are arrays ends here,
+    # before its shapes are listed
+    expected = dict(shapes(config)) if config.layers <= len(flat) else {f"layers.{len(flat)}.W_Q": ()}
+    if missing := [name for name in expected if name not in flat]:
+        raise HandloomError(f"parameter {missing[0]} is missing; the Config asks for it")
+    if extra := [name for name in flat if name not in expected]:
+        raise HandloomError(f"parameter {extra[0]} is not one that the Config has; leave it out or change the Config")
+    dtypes = {array.dtype for array in flat.values()}
+    if not dtypes <= {np.dtype(np.float32)} and not dtypes <= {np.dtype(np.float64)}:
+        raise HandloomError(f"parameters are {', '.join(sorted(map(str, dtypes)))}: make all float32 or all float64")
+    for name, shape in expected.items():
+        if flat[name].shape != shape:
+            raise HandloomError(f"parameter {name} has shape {flat[name].shape}; the Config asks for {shape}")
+        if not np.isfinite(flat[name]).all():
+            raise HandloomError(f"parameter {name} holds NaN or infinity; every weight must be a finite number")

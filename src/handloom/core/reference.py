@@ -1,0 +1,203 @@
+"""What a transformer computes. This file is the definition; every other engine is tested against it.
+
+NumPy, float64, nothing clever. Read it from top to bottom: a run embeds its tokens into the residual stream,
+lets every layer add to it, and reads the logits off at the end.
+
+    x = W_E[tokens] + positions                          (T, D)   one row a position
+    x = x + attention(norm(x))                           each layer: positions exchange what they know,
+    x = x + mlp(norm(x))                                          then each works on its own
+    logits = norm(x) @ W_U                               (T, V)   a score for every token that may come next
+
+(That is norm "pre"; with "post" a layer computes x = norm(x + attention(x)), x = norm(x + mlp(x)), and there is
+no norm at the end.) References: Vaswani et al. 2017 (the transformer), Xiong et al. 2020 (pre and post),
+Zhang and Sennrich 2019 (RMS norm), Su et al. 2021 (rotary positions), Elhage et al. 2021 (the residual stream).
+
+Every named value goes through `tap`, which records it if the caller wants it and replaces it if the caller
+edits it; `sites.py` lists the names. Arrays may have any batch dimensions in front of the shapes noted.
+
+    >>> from handloom.core import Config, Model, Vocab, params
+    >>> config = Config(vocab=5, block=4, d_model=8, layers=1, heads=2, d_head=4, d_ff=16)
+    >>> model = Model(config, params.random(config, seed=0), Vocab.numbers(5))
+    >>> logits, trace = forward(model, [3, 1, 4], want=["0.pattern"])
+    >>> logits.shape, trace["0.pattern"].shape
+    ((3, 5), (2, 3, 3))
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from handloom.core.config import Config
+from handloom.core.model import Model
+from handloom.core.params import Params
+from handloom.core.sites import Edits, Tap, Trace, Want
+from handloom.core.tokens import check_tokens
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
+
+def forward(
+    model: Model, tokens: Any, want: Want = (), edits: Edits | None = None, past: "Past | None" = None
+) -> tuple[Array, Trace]:
+    """Run a model on tokens (..., T). Gives the logits (..., T, V) and what was asked for.
+
+    With `past` the tokens are the next ones of an earlier run, whose keys and values are still known."""
+    model = model.astype(np.float64)
+    config, p = model.config, model.params
+    start = past.length if past else 0
+    ids = check_tokens(config, tokens, start)
+    tap = Tap(config, ids, want, edits, cast, np.copy)
+
+    x = tap("embed", p["W_E"][ids])  # (T, D)
+    if config.positions in ("table", "sinusoid"):
+        table = p["W_pos"] if config.positions == "table" else sinusoid(start + ids.shape[-1], config.d_model)
+        x = x + tap("pos_embed", np.broadcast_to(table[start : start + ids.shape[-1]], x.shape))
+    for i, layer in enumerate(p["layers"]):
+        x = transformer_layer(config, layer, x, i, tap, past)
+    x = norm(config, p.get("ln_final"), tap("resid_final", x), "ln_final", tap)
+    logits = x @ (p["W_E"].T if config.tied else p["W_U"]) + p.get("b_U", 0.0)
+    if past:
+        past.length += ids.shape[-1]
+    return tap("logits", logits), tap.trace
+
+
+def transformer_layer(config: Config, p: Params, x: Array, i: int, tap: Tap, past: "Past | None") -> Array:
+    """Attention, then the MLP; each reads the residual stream and adds to it."""
+    ln1, ln2 = p.get("ln1"), p.get("ln2")
+    x = tap(f"{i}.resid_pre", x)
+    if config.place == "pre":
+        x = x + attention(config, p, norm(config, ln1, x, f"{i}.ln1", tap), i, tap, past)
+        x = tap(f"{i}.resid_mid", x)
+        x = x + mlp(config, p, norm(config, ln2, x, f"{i}.ln2", tap), i, tap)
+    else:
+        x = norm(config, ln1, x + attention(config, p, x, i, tap, past), f"{i}.ln1", tap)
+        x = tap(f"{i}.resid_mid", x)
+        x = norm(config, ln2, x + mlp(config, p, x, i, tap), f"{i}.ln2", tap)
+    return tap(f"{i}.resid_post", x)
+
+
+def norm(config: Config, p: Params | None, x: Array, site: str, tap: Tap) -> Array:
+    """Layer norm: take away the mean, divide by the standard deviation. RMS norm: divide by the root mean square.
+
+    eps keeps the division from 0 / 0; eps = 0 stands for the smallest number there is."""
+    if p is None:
+        return x
+    if config.norm == "layer":
+        x = x - x.sum(-1, keepdims=True) / config.d_model  # x.mean would do, and take three times as long
+    mean_square = (x * x).sum(-1) / config.d_model
+    scale = tap(site + "_scale", np.sqrt(mean_square + (config.eps or np.finfo(x.dtype).tiny)))  # (T,)
+    return tap(site, x / scale[..., None] * p["w"] + p.get("b", 0.0))
+
+
+def attention(config: Config, p: Params, x: Array, i: int, tap: Tap, past: "Past | None") -> Array:
+    """Each head: every position asks (q) all positions it may see (k) and takes from them (v) in proportion."""
+    if config.heads:
+        x = x[..., None, :, :]  # (1, T, D), against (H, D, K)
+        q = tap(f"{i}.q", project(x, p["W_Q"], p.get("b_Q")))  # (H, T, K)
+        k = tap(f"{i}.k", project(x, p["W_K"], p.get("b_K")))
+        v = tap(f"{i}.v", project(x, p["W_V"], p.get("b_V")))
+        start = past.length if past else 0
+        if config.positions == "rotary":
+            q = tap(f"{i}.rot_q", rotate(q, start, config.rotary_base))
+            k = tap(f"{i}.rot_k", rotate(k, start, config.rotary_base))
+        if past:
+            k, v = past.extend(i, k, v)  # (H, S, K): all there were so far
+        scores = tap(f"{i}.scores", q @ np.swapaxes(k, -1, -2) / math.sqrt(config.d_head))  # (H, T, S)
+        if config.causal and scores.shape[-2] > 1:
+            seen = np.arange(scores.shape[-1]) <= start + np.arange(scores.shape[-2])[:, None]
+            scores = np.where(seen, scores, -np.inf)
+        pattern = tap(f"{i}.pattern", softmax(scores))
+        z = tap(f"{i}.z", pattern @ v)  # (H, T, K)
+        result = tap(f"{i}.result", z @ p["W_O"])  # (H, T, D)
+        out = result.sum(-3) + p.get("b_O", 0.0)
+    else:
+        out = np.zeros_like(x) + p.get("b_O", 0.0)
+    return tap(f"{i}.attn_out", out)  # (T, D)
+
+
+def mlp(config: Config, p: Params, x: Array, i: int, tap: Tap) -> Array:
+    """A hidden layer of neurons at every position."""
+    if config.d_ff:
+        pre = tap(f"{i}.mlp_pre", x @ p["W_in"] + p.get("b_in", 0.0))  # (T, F)
+        post = tap(f"{i}.mlp_post", ACTIVATIONS[config.activation](pre))
+        out = post @ p["W_out"] + p.get("b_out", 0.0)
+    else:
+        out = np.zeros_like(x) + p.get("b_out", 0.0)
+    return tap(f"{i}.mlp_out", out)  # (T, D)
+
+
+def project(x: Array, W: Array, b: Array | None) -> Array:
+    """(1, T, D) by (H, D, K), and a bias (H, K)."""
+    return x @ W if b is None else x @ W + b[:, None, :]
+
+
+def softmax(scores: Array) -> Array:
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    return weights / weights.sum(-1, keepdims=True)
+
+
+erf = np.frompyfunc(math.erf, 1, 1)
+
+ACTIVATIONS = {
+    "relu": lambda x: np.maximum(x, 0.0),
+    "gelu": lambda x: 0.5 * x * (1.0 + erf(x / math.sqrt(2.0)).astype(x.dtype)),
+    "gelu_tanh": lambda x: 0.5 * x * (1.0 + np.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * x * x * x))),
+    "silu": lambda x: 0.5 * x * (1.0 + np.tanh(0.5 * x)),  # x · sigmoid(x), and no overflow
+    "none": lambda x: x,
+}
+
+
+def sinusoid(length: int, d_model: int) -> Array:
+    """The fixed positions of Vaswani et al.: column 2j is sin(t / 10000^(2j/D)), column 2j + 1 its cosine."""
+    frequencies = 10_000.0 ** (-(np.arange(d_model) // 2 * 2) / d_model)
+    angles = np.arange(length)[:, None] * frequencies  # (T, D)
+    return np.where(np.arange(d_model) % 2 == 0, np.sin(angles), np.cos(angles))
+
+
+def rotate(x: Array, start: int, base: float) -> Array:
+    """Rotary positions: the pair (x[j], x[j + K/2]) at position t is turned by the angle t / base^(2j/K)."""
+    T, K = x.shape[-2:]
+    angles = np.arange(start, start + T)[:, None] * base ** (-np.arange(0, K, 2) / K)  # (T, K/2)
+    cos, sin = np.cos(angles), np.sin(angles)
+    a, b = x[..., : K // 2], x[..., K // 2 :]
+    return np.concatenate([a * cos - b * sin, b * cos + a * sin], axis=-1)
+
+
+def cast(new: Any, old: Array) -> Array:
+    """An edit's replacement, as an array like the one it replaces."""
+    return np.broadcast_to(np.asarray(new, old.dtype), old.shape)
+
+
+class Past:
+    """The keys and values of the positions run so far. In a causal model they never change, so that a run
+    can go on from them instead of from the beginning."""
+
+    def __init__(self) -> None:
+        self.length = 0
+        self.layers: dict[int, tuple[Array, Array]] = {}
+
+    def extend(self, i: int, k: Array, v: Array) -> tuple[Array, Array]:
+        if i in self.layers:
+            old_k, old_v = self.layers[i]
+            k, v = np.concatenate([old_k, k], axis=-2), np.concatenate([old_v, v], axis=-2)
+        self.layers[i] = k, v
+        return k, v
+
+
+class Cache:
+    """Decoding with a Past for every row of a batch (see `decoding.py`)."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model.astype(np.float64)
+        self.pasts: dict[int, Past] = {}
+
+    def advance(self, rows: Sequence[int], tokens: Sequence[Sequence[int]]) -> Array:
+        """Feed each row its next tokens; the logits (B, V) after the last of them."""
+        return np.stack(
+            [
+                forward(self.model, new, past=self.pasts.setdefault(row, Past()))[0][-1]
+                for row, new in zip(rows, tokens, strict=True)
+            ]
+        )

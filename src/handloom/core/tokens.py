@@ -1,0 +1,28 @@
+"""The check every run begins with: are these tokens that the model can read?"""
+
+from typing import Any
+
+import numpy as np
+
+from handloom.core.config import Config
+from handloom.core.errors import HandloomError
+
+
+def check_tokens(config: Config, tokens: Any, start: int = 0) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Token ids (..., T) as an integer array: at least one, no more than fit in the block, all in the vocabulary."""
+    try:
+        ids = np.asarray(tokens)
+    except ValueError as error:
+        raise HandloomError("the prompts differ in length; run them one by one, or use generate") from error
+    if ids.ndim == 0 or ids.shape[-1] == 0:
+        raise HandloomError("the prompt is empty; give at least one token")
+    if ids.dtype.kind not in "iu":
+        raise HandloomError(f"tokens must be whole numbers, not {ids.dtype}; vocab.encode makes them from text")
+    if start + ids.shape[-1] > config.block:
+        raise HandloomError(
+            f"the prompt has {start + ids.shape[-1]} tokens and the block holds {config.block}; shorten it"
+        )
+    if ids.size and (ids.min() < 0 or ids.max() >= config.vocab):
+        wrong = int(ids.min() if ids.min() < 0 else ids.max())
+        raise HandloomError(f"token {wrong} is not in the vocabulary; tokens are 0 to {config.vocab - 1}")
+    return ids.astype(np.int64)

@@ -1,0 +1,288 @@
+"""The torch engine: the function of `reference.py`, for batches, with gradients, in float32 or float64, on a GPU
+if there is one. Same sites, same edits.
+
+    forward(model, tokens)                   as the reference, on tensors
+    params = tensors(model, grad=True)       weights to differentiate by
+    compute(model.config, params, tokens)    a run that autograd follows
+
+It differs from the reference only in how: queries, keys and values come out of one matrix product, attention is
+PyTorch's fused kernel unless its inside is asked for, and heads are summed in the product with W_O.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from handloom.core import params as parameters
+from handloom.core import reference
+from handloom.core.config import Config
+from handloom.core.model import Model
+from handloom.core.params import Params
+from handloom.core.sites import Edits, Tap, Trace, Want
+from handloom.core.tokens import check_tokens
+
+
+def tensors(
+    model: Model,
+    dtype: torch.dtype | None = None,
+    device: str | torch.device | None = None,
+    grad: bool = False,
+) -> Params:
+    """The model's weights as tensors: of its own dtype and on the GPU if there is one, unless told otherwise."""
+    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    flat = {
+        name: torch.tensor(array, dtype=dtype, device=device, requires_grad=grad) for name, array in model.flat.items()
+    }
+    return parameters.unflatten(model.config, flat)
+
+
+def forward(
+    model: Model,
+    tokens: Any,
+    want: Want = (),
+    edits: Edits | None = None,
+    dtype: torch.dtype | None = None,
+    device: str | torch.device | None = None,
+) -> tuple[Tensor, Trace]:
+    """Run a model on tokens (..., T). Gives the logits (..., T, V) and what was asked for."""
+    with torch.no_grad():
+        return compute(model.config, tensors(model, dtype, device), tokens, want, edits)
+
+
+def compute(
+    config: Config,
+    p: Params,
+    tokens: Any,
+    want: Want = (),
+    edits: Edits | None = None,
+    past: "Past | None" = None,
+) -> tuple[Tensor, Trace]:
+    """The run itself, on given tensors; autograd follows it. Tokens checked, in any batch shape."""
+    W_E = p["W_E"]
+    ids = torch.as_tensor(check_tokens(config, tokens), device=W_E.device)
+    tap = Tap(config, ids, want, edits, cast, torch.clone)
+    if past:
+        past.begin(ids.shape[-1])
+
+    x = tap("embed", W_E[ids])  # (B, T, D)
+    if config.positions in ("table", "sinusoid"):
+        x = x + tap("pos_embed", position_rows(config, p, ids, past).to(x.dtype).expand_as(x))
+    for i, layer in enumerate(p["layers"]):
+        x = transformer_layer(config, layer, x, i, tap, past)
+    x = norm(config, p.get("ln_final"), tap("resid_final", x), "ln_final", tap)
+    logits = F.linear(x, W_E if config.tied else p["W_U"].T, p.get("b_U"))
+    return tap("logits", logits), tap.trace
+
+
+def position_rows(config: Config, p: Params, ids: Tensor, past: "Past | None") -> Tensor:
+    """What is added to the embeddings, (T, D) or, where rows of the batch are at different positions, (B, T, D)."""
+    T = ids.shape[-1]
+    table = p["W_pos"] if config.positions == "table" else None
+    if table is None:
+        length = past.total if past else T
+        table = torch.as_tensor(reference.sinusoid(length, config.d_model), device=ids.device)
+    return table[past.positions] if past else table[:T]
+
+
+def transformer_layer(config: Config, p: Params, x: Tensor, i: int, tap: Tap, past: "Past | None") -> Tensor:
+    ln1, ln2 = p.get("ln1"), p.get("ln2")
+    x = tap(f"{i}.resid_pre", x)
+    if config.place == "pre":
+        x = x + attention(config, p, norm(config, ln1, x, f"{i}.ln1", tap), i, tap, past)
+        x = tap(f"{i}.resid_mid", x)
+        x = x + mlp(config, p, norm(config, ln2, x, f"{i}.ln2", tap), i, tap)
+    else:
+        x = norm(config, ln1, x + attention(config, p, x, i, tap, past), f"{i}.ln1", tap)
+        x = tap(f"{i}.resid_mid", x)
+        x = norm(config, ln2, x + mlp(config, p, x, i, tap), f"{i}.ln2", tap)
+    return tap(f"{i}.resid_post", x)
+
+
+def norm(config: Config, p: Params | None, x: Tensor, site: str, tap: Tap) -> Tensor:
+    if p is None:
+        return x
+    eps = config.eps or torch.finfo(x.dtype).tiny
+    if tap.touches(site + "_scale"):
+        x = x - x.mean(-1, keepdim=True) if config.norm == "layer" else x
+        scale = tap(site + "_scale", (x.square().mean(-1) + eps).sqrt())
+        out = x / scale[..., None] * p["w"] + p.get("b", 0.0)
+    elif config.norm == "layer":
+        out = F.layer_norm(x, x.shape[-1:], p["w"], p.get("b"), eps)
+    else:
+        out = F.rms_norm(x, x.shape[-1:], p["w"], eps)
+        out = out + p["b"] if "b" in p else out
+    return tap(site, out)
+
+
+def attention(config: Config, p: Params, x: Tensor, i: int, tap: Tap, past: "Past | None") -> Tensor:
+    if config.heads:
+        q, k, v = (tap(f"{i}.{name}", value) for name, value in zip("qkv", project(config, p, x), strict=True))
+        if config.positions == "rotary":
+            cos, sin = turns(config, x, past)
+            q = tap(f"{i}.rot_q", rotate(q, cos, sin))
+            k = tap(f"{i}.rot_k", rotate(k, cos, sin))
+        z = tap(f"{i}.z", attend(config, q, k, v, i, tap, past))  # (B, H, T, K)
+        if tap.touches(f"{i}.result"):
+            out = tap(f"{i}.result", z @ p["W_O"]).sum(-3)
+        else:
+            out = z.transpose(-3, -2).flatten(-2) @ p["W_O"].flatten(0, 1)
+        out = out + p["b_O"] if "b_O" in p else out
+    else:
+        out = torch.zeros_like(x) + p.get("b_O", 0.0)
+    return tap(f"{i}.attn_out", out)  # (B, T, D)
+
+
+def project(config: Config, p: Params, x: Tensor) -> tuple[Tensor, ...]:
+    """Queries, keys and values, (B, H, T, K) each, out of one matrix product."""
+    W = torch.cat([p["W_Q"], p["W_K"], p["W_V"]]).transpose(1, 2).flatten(0, 1)  # (3·H·K, D)
+    b = torch.cat([p["b_Q"], p["b_K"], p["b_V"]]).flatten() if "b_Q" in p else None
+    heads = F.linear(x, W, b).unflatten(-1, (3, config.heads, config.d_head))  # (B, T, 3, H, K)
+    return tuple(part.transpose(-3, -2) for part in heads.unbind(-3))
+
+
+def attend(config: Config, q: Tensor, k: Tensor, v: Tensor, i: int, tap: Tap, past: "Past | None") -> Tensor:
+    """softmax(q·k / √K) · v over the positions each may see."""
+    mask = None
+    if past:
+        k, v, mask = past.extend(i, k, v)
+    # for a single query the fused kernel takes half as long again as two products
+    elif not tap.touches(f"{i}.scores", f"{i}.pattern"):
+        return F.scaled_dot_product_attention(q, k, v, is_causal=config.causal)
+    scores = tap(f"{i}.scores", (q / math.sqrt(config.d_head)) @ k.transpose(-1, -2))  # (B, H, T, S)
+    if config.causal and past is None:
+        mask = torch.ones(scores.shape[-2:], dtype=torch.bool, device=q.device).tril()
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf)
+    return tap(f"{i}.pattern", scores.softmax(-1)) @ v
+
+
+def mlp(config: Config, p: Params, x: Tensor, i: int, tap: Tap) -> Tensor:
+    if config.d_ff:
+        pre = tap(f"{i}.mlp_pre", F.linear(x, p["W_in"].T, p.get("b_in")))  # (B, T, F)
+        post = tap(f"{i}.mlp_post", ACTIVATIONS[config.activation](pre))
+        out = F.linear(post, p["W_out"].T, p.get("b_out"))
+    else:
+        out = torch.zeros_like(x) + p.get("b_out", 0.0)
+    return tap(f"{i}.mlp_out", out)  # (B, T, D)
+
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "relu": F.relu,
+    "gelu": F.gelu,
+    "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
+    "silu": F.silu,
+    "none": lambda x: x,
+}
+
+
+def turns(config: Config, x: Tensor, past: "Past | None") -> tuple[Tensor, Tensor]:
+    """Cosine and sine of the rotary angles, (T, K/2) or (B, 1, T, K/2)."""
+    T, K = x.shape[-2], config.d_head
+    positions = past.positions if past else torch.arange(T, device=x.device)
+    if positions.ndim > 1:
+        positions = positions[:, None]
+    frequencies = config.rotary_base ** (-torch.arange(0, K, 2, device=x.device, dtype=torch.float64) / K)
+    angles = positions[..., None] * frequencies
+    return angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+
+
+def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    a, b = x.chunk(2, -1)
+    return torch.cat([a * cos - b * sin, b * cos + a * sin], -1)
+
+
+def cast(new: Any, old: Tensor) -> Tensor:
+    """An edit's replacement, as a tensor like the one it replaces."""
+    new = new if isinstance(new, Tensor) else torch.tensor(np.asarray(new, np.float64))
+    return new.to(old).expand(old.shape)
+
+
+class Past:
+    """Keys and values of the positions run so far, for a batch whose rows may be at different positions."""
+
+    def __init__(self, config: Config, p: Params, rows: int) -> None:
+        empty = p["W_E"].new_zeros(rows, config.heads, 0, config.d_head)
+        self.k = [empty] * config.layers
+        self.v = [empty] * config.layers
+        self.lengths = np.zeros(rows, np.int64)
+        self.room = 0
+
+    def begin(self, T: int) -> None:
+        """Before a run of T tokens: where they stand, how much there will be, which of it each may see."""
+        device = self.k[0].device if self.k else None
+        self.even = bool((self.lengths == self.lengths[0]).all())
+        positions = (self.lengths[:1] if self.even else self.lengths[:, None]) + np.arange(T)
+        self.positions = torch.as_tensor(positions, device=device)  # (T,) if all rows are equally far, else (B, T)
+        self.total = int(positions.max()) + 1
+        self.mask = None
+        if not (self.even and T == 1):
+            seen = torch.arange(self.total, device=device) <= self.positions[..., None]
+            self.mask = seen if self.even else seen[:, None]  # (T, S) or (B, 1, T, S)
+        if self.total > self.room:
+            self.grow(max(32, self.total * 3 // 2))
+
+    def grow(self, room: int) -> None:
+        """Room for more positions, but not for many: rows that lie close together are read faster."""
+
+        def larger(kept: Tensor) -> Tensor:
+            new = kept.new_zeros(*kept.shape[:2], room, kept.shape[3])
+            new[:, :, : self.room] = kept
+            return new
+
+        self.k, self.v = [larger(k) for k in self.k], [larger(v) for v in self.v]
+        self.room = room
+
+    def extend(self, i: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Keep the new keys and values; all there are now, and which of them each query may see."""
+        for kept, new in ((self.k[i], k), (self.v[i], v)):
+            if self.even:
+                kept[:, :, self.total - new.shape[2] : self.total] = new
+            else:
+                rows = torch.arange(len(kept), device=kept.device)[:, None]
+                kept[rows, :, self.positions] = new.transpose(1, 2)
+        return self.k[i][:, :, : self.total], self.v[i][:, :, : self.total], self.mask
+
+    def keep(self, slots: list[int]) -> None:
+        """Let go of all rows but these."""
+        self.k = [k[slots] for k in self.k]
+        self.v = [v[slots] for v in self.v]
+        self.lengths = self.lengths[slots]
+
+
+class Cache:
+    """Decoding with one Past for a whole batch (see `decoding.py`)."""
+
+    def __init__(self, model: Model) -> None:
+        self.config, self.params = model.config, tensors(model)
+        self.rows: list[int] = []
+
+    def advance(self, rows: Sequence[int], tokens: Sequence[Sequence[int]]) -> np.ndarray[Any, Any]:
+        """Feed each row its next tokens; the logits (B, V) after the last of them. Rows not named are finished.
+
+        The first call brings the prompts, of any lengths; later calls one token a row."""
+        if not self.rows:
+            self.rows = list(rows)
+            self.past = Past(self.config, self.params, len(rows))
+        elif len(rows) <= 0.75 * len(self.rows):  # copying what stays pays only when enough has gone
+            self.past.keep(self.slots(rows))
+            self.rows = list(rows)
+        slots = self.slots(rows)
+        ids = np.zeros((len(self.rows), max(map(len, tokens))), np.int64)
+        counts = np.zeros(len(self.rows), np.int64)  # a finished row that is still here stays where it is
+        counts[slots] = [len(new) for new in tokens]
+        ids[np.arange(ids.shape[1]) < counts[:, None]] = np.fromiter(chain.from_iterable(tokens), np.int64)
+        with torch.no_grad():
+            logits, _ = compute(self.config, self.params, ids, past=self.past)
+        self.past.lengths = self.past.lengths + counts
+        last = torch.as_tensor(counts[slots] - 1, device=logits.device)
+        return logits[torch.as_tensor(slots, device=logits.device), last].double().cpu().numpy()
+
+    def slots(self, rows: Sequence[int]) -> list[int]:
+        place = {row: i for i, row in enumerate(self.rows)}
+        return [place[row] for row in rows]

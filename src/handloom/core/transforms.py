@@ -1,0 +1,352 @@
+"""Changes to a model that keep the function it computes.
+
+Each is a named function from Model to Model. None is applied unless called, and each says when it is exact: in
+exact arithmetic the logits are the same, in floating point the same up to rounding. Where a change cannot be exact
+for the model at hand it is refused, with what to do first.
+
+    store_positions     sinusoidal positions become a table
+    untie               the unembedding gets a table of its own
+    add_biases          biases, all zero, where there were none
+    fold_norms          norm gains and biases move into the weights that read them
+    centre              what writes into the residual stream writes with mean zero
+    layer_to_rms        layer norm becomes RMS norm
+    rotate              the residual stream turns by an orthogonal matrix
+    pad                 more width, heads, head width or neurons, all zero
+    permute_heads, permute_neurons, drop_unused
+
+(`merging.py` joins two models.)
+
+A note on layer norm. It takes away the mean, so it sees the residual stream only up to multiples of the vector of
+ones, and treats that direction unlike all others. This is why `centre` is free, and why `rotate` is not.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from handloom.core import params as parameters
+from handloom.core.config import Bias
+from handloom.core.errors import HandloomError
+from handloom.core.model import Model
+from handloom.core.reference import sinusoid
+
+Array = np.ndarray[Any, Any]
+Flat = dict[str, Any]
+
+# the last part of a parameter's name says how it meets the residual stream
+WRITERS = {"W_E", "W_pos", "W_O", "b_O", "W_out", "b_out"}  # their last axis is D
+READERS = {"W_Q", "W_K", "W_V", "W_in", "W_U"}  # their last but one is D
+
+
+def changed(model: Model, flat: Flat, **fields: Any) -> Model:
+    """The model with other arrays and some fields of its Config replaced."""
+    return model.with_(config=replace(model.config, **fields), params=flat)
+
+
+def part(name: str) -> str:
+    """`layers.0.W_Q` → `W_Q`."""
+    return name.rpartition(".")[2]
+
+
+def store_positions(model: Model) -> Model:
+    """Sinusoidal positions, which are computed, become a table, which can be changed. Always exact."""
+    if model.config.positions != "sinusoid":
+        return model
+    table = sinusoid(model.config.block, model.config.d_model).astype(model.dtype)
+    return changed(model, model.flat | {"W_pos": table}, positions="table")
+
+
+def untie(model: Model) -> Model:
+    """The unembedding becomes an array of its own, W_U = W_Eᵀ. Always exact."""
+    if not model.config.tied:
+        return model
+    return changed(model, model.flat | {"W_U": model.params["W_E"].T}, tied=False)
+
+
+def add_biases(model: Model, *biases: Bias) -> Model:
+    """Biases, all zero, in the named parts of the model (see Config.biases) that had none. Always exact."""
+    config = replace(model.config, biases=(*model.config.biases, *biases))
+    return changed(model, parameters.flatten(parameters.zeros(config, model.dtype)) | model.flat, biases=config.biases)
+
+
+def fold_norms(model: Model) -> Model:
+    """Norm gains become 1 and norm biases go, into the weights and biases that read behind the norm.
+
+    Exact with norms before the sublayers. With post the gains scale the residual stream itself and have nothing to go
+    into: refused, unless they are 1 and the biases 0. A tied model whose last norm has something to fold is untied."""
+    config = model.config
+    if config.norm == "none":
+        return model
+    if config.place == "post":
+        if norms_are_plain(model):
+            return model
+        raise HandloomError(
+            "fold_norms: post-norm gains act on the residual stream itself; only pre-norm ones can be folded"
+        )
+    final = model.params["ln_final"]
+    if config.tied and (np.any(final["w"] != 1) or np.any(final.get("b", 0) != 0)):
+        model = untie(model)
+    if any(np.any(array) for name, array in model.flat.items() if name.endswith(".b")):
+        model = add_biases(model, "attn", "mlp", "unembed")
+    flat = model.flat
+    for norm, readers in norm_readers(model):
+        w, b = flat[norm + ".w"], flat.pop(norm + ".b", None)
+        for weight, bias in readers:
+            if bias in flat and b is not None:
+                flat[bias] = flat[bias] + b @ flat[weight]
+            flat[weight] = w[:, None] * flat[weight]
+        flat[norm + ".w"] = np.ones_like(w)
+    return changed(model, flat, biases=tuple(bias for bias in model.config.biases if bias != "norm"))
+
+
+def norms_are_plain(model: Model) -> bool:
+    """Whether all gains are 1 and all norm biases 0."""
+    norms = {name: array for name, array in model.flat.items() if parameters.is_norm(name)}
+    return all(np.all(array == (1 if parameters.is_gain(name) else 0)) for name, array in norms.items())
+
+
+def norm_readers(model: Model) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Each pre-norm with the weights that read its output, and the biases beside them."""
+    found = []
+    for i, layer in enumerate(model.params["layers"]):
+        at = f"layers.{i}."
+        if "ln1" in layer:
+            found.append((at + "ln1", [(f"{at}W_{x}", f"{at}b_{x}") for x in "QKV"]))
+        if "ln2" in layer:
+            found.append((at + "ln2", [(at + "W_in", at + "b_in")]))
+    return [*found, ("ln_final", [] if model.config.tied else [("W_U", "b_U")])]
+
+
+def centre(model: Model) -> Model:
+    """What attention, MLP, embedding and positions write into the residual stream gets mean zero.
+
+    Exact with layer norm before the sublayers: everything that reads the stream reads it through a norm that
+    takes the mean away. With post the first attention reads the embedding as it is, so there only attention and MLP are
+    centred. RMS norm and no norm see the mean: refused. A tied model is untied if its last norm's output has
+    a mean, for the unembedding would then see the change."""
+    config = model.config
+    if config.norm != "layer":
+        raise HandloomError(
+            f"centre: norm={config.norm!r} sees the mean of the residual stream; only layer norm does not"
+        )
+    if config.place == "pre":
+        model = store_positions(model)
+        if config.tied and not writes_mean_zero(model.params["ln_final"]):
+            model = untie(model)
+        centred = WRITERS
+    else:
+        centred = {"W_O", "b_O"} if config.heads else set()
+        centred |= {"W_out", "b_out"} if config.d_ff else set()
+    flat = {n: a - a.mean(-1, keepdims=True) if part(n) in centred else a for n, a in model.flat.items()}
+    return changed(model, flat)
+
+
+def writes_mean_zero(norm: Flat) -> bool:
+    """Whether a layer norm's output has mean zero whatever it is given."""
+    return is_uniform(norm["w"]) and has_mean_zero(norm.get("b", np.zeros(1)))
+
+
+def is_uniform(w: Array) -> bool:
+    return bool(np.all(w == w[0]))
+
+
+def has_mean_zero(array: Array) -> bool:
+    return bool(np.allclose(array.mean(-1), 0.0, atol=1e-12 * max(1.0, float(np.abs(array).max(initial=0.0)))))
+
+
+def centre_stream(model: Model, what: str) -> Model:
+    """The same function, with a residual stream whose mean is zero throughout; refused where that cannot be had."""
+    model = store_positions(centre(model))
+    if model.config.place == "post":
+        flat = model.flat
+        norms = [layer[name] for layer in model.params["layers"] for name in ("ln1", "ln2") if name in layer]
+        writers = [array for name, array in flat.items() if part(name) in WRITERS]
+        if not all(map(has_mean_zero, writers)) or not all(map(writes_mean_zero, norms)):
+            raise HandloomError(
+                f"{what}: with post layer norm the embeddings, positions and norm biases must have mean zero and "
+                "the gains of a norm be equal; this model's are not"
+            )
+    return model
+
+
+def layer_to_rms(model: Model) -> Model:
+    """Layer norm becomes RMS norm: on a stream of mean zero they are the same. Exact with pre; with post it needs
+    embeddings of mean zero and equal gains."""
+    return changed(m := centre_stream(model, "layer_to_rms"), m.flat, norm="rms")
+
+
+def rotate(model: Model, M: Array) -> Model:
+    """Turn the residual stream by an orthogonal matrix: every position's x becomes x @ M.
+
+    (The Art of Transformer Programming, chapter 1, exercise 8.) All that writes into the stream is multiplied by M, all
+    that reads from it by Mᵀ. Exact without norms, for then M · Mᵀ = I is all that is used. Exact with RMS norm if the
+    gains of each norm are equal, which `fold_norms` makes so (done here where needed; with post it cannot be). With
+    layer norm it is exact only if M also keeps the vector of ones up to its sign, because the norm takes that
+    direction away: otherwise refused, and rotate(layer_to_rms(model), M) is the way. If M were not orthogonal the
+    norms would see another length, and only a model without them would survive, with M⁻¹ for Mᵀ."""
+    M, D = np.asarray(M, np.float64), model.config.d_model
+    if M.shape != (D, D) or not np.allclose(M @ M.T, np.eye(D), atol=1e-9):
+        raise HandloomError(f"rotate: M must be an orthogonal matrix of {D} by {D}; random_rotation makes one")
+    ones = np.ones(D)
+    if model.config.norm == "layer" and not (np.allclose(ones @ M, ones) or np.allclose(ones @ M, -ones)):
+        raise HandloomError(
+            "rotate: layer norm takes away the mean, and M turns the direction of the mean; "
+            "use rotate(layer_to_rms(model), M), or random_rotation(..., keep_ones=True)"
+        )
+    model = store_positions(model)
+    if not all(is_uniform(array) for name, array in model.flat.items() if parameters.is_gain(name)):
+        model = fold_norms(model)
+    flat = {}
+    for name, array in model.flat.items():
+        if part(name) in WRITERS or name.endswith(".b"):
+            array = array @ M
+        elif part(name) in READERS:
+            array = M.T @ array
+        flat[name] = array.astype(model.dtype)
+    return changed(model, flat)
+
+
+def random_rotation(width: int, seed: int, keep_ones: bool = False) -> Array:
+    """A random orthogonal matrix; with keep_ones one that leaves the vector of ones where it is."""
+    rng = np.random.default_rng(seed)
+    if not keep_ones:
+        return np.linalg.qr(rng.normal(size=(width, width)))[0]
+    basis = np.linalg.qr(np.column_stack([np.ones(width), rng.normal(size=(width, width - 1))]))[0]
+    turn = np.eye(width)
+    turn[1:, 1:] = random_rotation(width - 1, seed) if width > 1 else 0.0
+    return basis @ turn @ basis.T
+
+
+def pad(
+    model: Model,
+    d_model: int | None = None,
+    heads: int | None = None,
+    d_head: int | None = None,
+    d_ff: int | None = None,
+) -> Model:
+    """Make sizes larger, with zeros in the new room.
+
+    More heads and neurons are exact: a head or neuron of zeros adds zero. A wider head changes the √K that scores are
+    divided by, which W_Q makes up for, and the rotary frequencies, which rotary_base makes up for. A wider stream
+    changes what norms divide by: eps and the gains make up for that, and under layer norm the stream gets mean
+    zero first (see `centre`), or the zeros would not stay zeros. Exact then, with post layer norm only under the
+    conditions of `layer_to_rms`; and with post a layer that had no heads or neurons cannot get them, for a norm
+    would come with them."""
+    old = model.config
+    wanted = {"d_model": d_model, "heads": heads, "d_head": d_head, "d_ff": d_ff}
+    sizes: dict[str, Any] = {name: size for name, size in wanted.items() if size not in (None, getattr(old, name))}
+    for name, size in sizes.items():
+        if size < getattr(old, name):
+            raise HandloomError(f"pad: {name}={size} is less than the {getattr(old, name)} there are; pad only adds")
+        if name in ("heads", "d_ff") and old.place == "post" and old.norm != "none" and not getattr(old, name):
+            raise HandloomError(f"pad: with post norm, layers of {name}=0 have no norm there, and would get one")
+    if "d_model" in sizes:
+        model = widen_stream(model, sizes.pop("d_model"))
+    if "d_head" in sizes and old.heads:
+        model = widen_heads(model, sizes.pop("d_head"))
+    blank = parameters.flatten(parameters.zeros(replace(model.config, **sizes), model.dtype))
+    return changed(model, {n: in_corner(model.flat[n], a) if n in model.flat else a for n, a in blank.items()}, **sizes)
+
+
+def in_corner(small: Array, large: Array) -> Array:
+    """The large array, with the small one in its corner."""
+    large = large.copy()
+    large[tuple(slice(size) for size in small.shape)] = small
+    return large
+
+
+def widen_stream(model: Model, width: int) -> Model:
+    model = centre_stream(model, "pad") if model.config.norm == "layer" else store_positions(model)
+    share = model.config.d_model / width
+    sizes: dict[str, Any] = {"d_model": width, "eps": model.config.eps * share}
+    blank = parameters.flatten(parameters.zeros(replace(model.config, **sizes), model.dtype))
+    flat = {name: in_corner(array, np.zeros_like(blank[name])) for name, array in model.flat.items()}
+    flat |= {name: array * math.sqrt(share) for name, array in flat.items() if parameters.is_gain(name)}
+    return changed(model, flat, **sizes)
+
+
+def widen_heads(model: Model, width: int) -> Model:
+    old, rotary = model.config.d_head, model.config.positions == "rotary"
+    stretch = width / old
+
+    def widen(name: str, array: Array) -> Array:
+        axis = {"W_Q": 2, "W_K": 2, "W_V": 2, "W_O": 1, "b_Q": 1, "b_K": 1, "b_V": 1}.get(part(name))
+        if axis is None:
+            return array
+        shape = list(array.shape)
+        shape[axis] = width
+        places = np.arange(old)
+        if rotary:  # the partners of a pair stay half a head apart
+            places = np.where(places < old // 2, places, places - old // 2 + width // 2)
+        wide = np.zeros(shape, array.dtype)
+        wide[(slice(None),) * axis + (places,)] = array
+        return wide * math.sqrt(stretch) if part(name) in ("W_Q", "b_Q") else wide
+
+    flat = {name: widen(name, array) for name, array in model.flat.items()}
+    base = model.config.rotary_base
+    return changed(model, flat, d_head=width, rotary_base=base**stretch if rotary else base)
+
+
+def permute_heads(model: Model, layer: int, order: Sequence[int]) -> Model:
+    """Put the heads of a layer in another order; order[i] is the head that comes to place i. Always exact."""
+    return take(
+        model,
+        layer,
+        model.config.heads,
+        order,
+        dict.fromkeys(("W_Q", "W_K", "W_V", "W_O", "b_Q", "b_K", "b_V"), 0),
+    )
+
+
+def permute_neurons(model: Model, layer: int, order: Sequence[int]) -> Model:
+    """Put the neurons of a layer in another order. Always exact."""
+    return take(model, layer, model.config.d_ff, order, {"W_in": 1, "b_in": 0, "W_out": 0})
+
+
+def take(model: Model, layer: int, count: int, order: Sequence[int], axes: dict[str, int]) -> Model:
+    if not 0 <= layer < model.config.layers:
+        raise HandloomError(f"there is no layer {layer}; the model has {model.config.layers}, counted from 0")
+    if sorted(order) != list(range(count)):
+        raise HandloomError(f"the order must name each of 0 to {count - 1} once, not {list(order)}")
+    names = {f"layers.{layer}.{name}": axis for name, axis in axes.items()}
+    return changed(model, {n: a.take(order, names[n]) if n in names else a for n, a in model.flat.items()})
+
+
+def drop_unused(model: Model) -> Model:
+    """Fewer heads and neurons: as many as the layer that uses most of them.
+
+    A head is unused if its values or W_O are zero, a neuron if what it reads or writes is zero (every activation
+    keeps zero). Always exact. With post norm at least one stays, for a layer without any has no norm there."""
+    config = model.config
+    least = 1 if config.place == "post" and config.norm != "none" else 0
+    heads = [np.flatnonzero(used_heads(layer)) for layer in model.params["layers"]]
+    neurons = [np.flatnonzero(used_neurons(layer)) for layer in model.params["layers"]]
+    H = max(map(len, heads), default=config.heads)
+    F = max(map(len, neurons), default=config.d_ff)
+    H, F = max(H, min(least, config.heads)), max(F, min(least, config.d_ff))
+    for i in range(config.layers):
+        model = permute_heads(model, i, first(heads[i], config.heads))
+        model = permute_neurons(model, i, first(neurons[i], config.d_ff))
+    smaller = replace(config, heads=H, d_ff=F)
+    flat = {name: model.flat[name][tuple(map(slice, shape))] for name, shape in parameters.shapes(smaller)}
+    return changed(model, flat, heads=H, d_ff=F)
+
+
+def used_heads(layer: Flat) -> Array:
+    values = np.any(layer["W_V"], axis=(1, 2)) | np.any(layer.get("b_V", layer["W_V"][:, 0]), axis=1)
+    used: Array = values & np.any(layer["W_O"], axis=(1, 2))
+    return used
+
+
+def used_neurons(layer: Flat) -> Array:
+    reads = np.any(layer["W_in"], axis=0) | (layer.get("b_in", layer["W_in"][0]) != 0)
+    used: Array = reads & np.any(layer["W_out"], axis=1)
+    return used
+
+
+def first(chosen: Array, count: int) -> list[int]:
+    """0 … count − 1, the chosen ones in front."""
+    return [*chosen.tolist(), *sorted(set(range(count)) - set(chosen.tolist()))]

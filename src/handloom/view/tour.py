@@ -1,0 +1,176 @@
+"""The tour: what handloom can do, each stop a few lines of Python that are run as they are shown.
+
+A new capability adds its stop to STOPS. `page` makes one HTML file of what a tour has shown.
+"""
+
+import contextlib
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from handloom.core import trace
+from handloom.view.heatmap import heatmap
+from handloom.write import program
+
+
+@dataclass(frozen=True)
+class Stop:
+    title: str
+    words: str
+    code: str
+
+
+@dataclass(frozen=True)
+class Shown:
+    stop: Stop
+    output: str
+
+
+STOPS = (
+    Stop(
+        "A transformer, programmed by hand",
+        "Seventy-two numbers, set because one knows why, and an ordinary decoder prints a message.",
+        """
+import handloom as hl
+
+model = hl.program("hello")
+print(model())
+print(hl.count(model))
+""",
+    ),
+    Stop(
+        "Look inside",
+        "A run can record any of its sites. Here: how sure every position is of the token that comes next.",
+        """
+ids = model.vocab.encode("Hello World!")
+for token, logits in zip(ids, hl.trace(model, ids)["logits"]):
+    second, best = logits.argsort()[-2:]
+    here, there = model.vocab.tokens[token], model.vocab.tokens[best]
+    lead = logits[best] - logits[second]
+    print(f"{here!r:>8} → {there!r:<8} leads by {lead:.3f}")
+""",
+    ),
+    Stop(
+        "Reach in",
+        "An edit replaces what a site computes. Without its positions this model can only repeat what it reads.",
+        """
+print(model("Hell", edits={"pos_embed": 0.0}))
+""",
+    ),
+    Stop(
+        "Any transformer",
+        "A Config chooses sizes, norms, positions, activations. This one is GPT-2's family, drawn at random.",
+        """
+config = hl.Config(vocab=27, block=64, d_model=32,
+                   layers=2, heads=4, d_head=8, d_ff=128)
+weights = hl.params.random(config, seed=0, scale=0.3)
+wild = hl.Model(config, weights, hl.Vocab.numbers(27))
+print(wild)
+print(wild("3 1 4 1 5", steps=8))
+print(wild("3 1 4 1 5", steps=8, temperature=1.0, seed=7))
+""",
+    ),
+    Stop(
+        "Two engines, one function",
+        "The reference, NumPy in float64, defines what a transformer computes; torch computes the same in batches.",
+        """
+import numpy as np
+
+reference = hl.trace(wild, "3 1 4 1 5")
+torch = hl.trace(wild, "3 1 4 1 5", engine="torch")
+for site in ("0.pattern", "1.mlp_post", "logits"):
+    difference = np.abs(np.asarray(torch[site]) - reference[site]).max()
+    print(f"{site:<12} differs by less than 1e-12: {difference < 1e-12}")
+""",
+    ),
+    Stop(
+        "Change it, and it stays the same",
+        "Turn the residual stream by a random rotation: every weight changes, the function does not.",
+        """
+M = hl.transforms.random_rotation(32, seed=1)
+turned = hl.transforms.rotate(hl.transforms.layer_to_rms(wild), M)
+weights = np.abs(turned.params["W_E"] - wild.params["W_E"]).max()
+logits = np.abs(hl.trace(turned, "3 1 4 1 5")["logits"] - reference["logits"]).max()
+print(f"an embedding changed by {weights:.2f}")
+print(f"the logits changed by less than 1e-12: {logits < 1e-12}")
+""",
+    ),
+    Stop(
+        "Keep it",
+        "One safetensors file holds everything, and a file that has been damaged is refused.",
+        """
+import pathlib, tempfile
+
+with tempfile.TemporaryDirectory() as folder:
+    path = pathlib.Path(folder, "hello.safetensors")
+    hl.save(model, path)
+    print(hl.load(path)())
+    path.write_bytes(path.read_bytes()[:-1])
+    try:
+        hl.load(path)
+    except hl.HandloomError as error:
+        print(str(error).replace(folder, "."))
+""",
+    ),
+)
+
+
+def take(stops: tuple[Stop, ...] = STOPS) -> Iterator[Shown]:
+    """Run one stop after the other; names carry over."""
+    names: dict[str, Any] = {}
+    for stop in stops:
+        output = io.StringIO()
+        with contextlib.redirect_stdout(output):
+            exec(stop.code, names)  # our own code, from the table above
+        yield Shown(stop, output.getvalue().rstrip())
+
+
+def hello_picture() -> str:
+    """The logits of Hello World: what each position says comes next."""
+    model = program("hello")
+    ids = model.vocab.encode("Hello World!")
+    logits = trace(model, ids, want="logits")["logits"]
+    names = [token if token.strip() else "␣" for token in model.vocab.tokens]
+    rows = [f"{position:>2} {names[token]}" for position, token in enumerate(ids)]
+    best = [(i, int(j)) for i, j in enumerate(logits.argmax(-1))]
+    return heatmap(
+        logits,
+        rows,
+        names,
+        "Hello World! in 72 numbers",
+        "position and token",
+        "logit of the next token",
+        best,
+    )
+
+
+def page(shown: list[Shown]) -> str:
+    """One HTML file, no network needed."""
+    stops = "\n".join(
+        f"<h2>{i}. {escape(s.stop.title)}</h2>\n<p>{escape(s.stop.words)}</p>\n"
+        f"<pre class=code>{escape(s.stop.code.strip())}</pre>\n<pre class=output>{escape(s.output)}</pre>"
+        for i, s in enumerate(shown, 1)
+    )
+    return PAGE.replace("{picture}", hello_picture()).replace("{stops}", stops)
+
+
+PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>A tour of handloom</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<style>
+body { max-width: 46rem; margin: 3rem auto; padding: 0 1.2rem; color: #222; background: #fff;
+       font: 16px/1.55 system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif; }
+h1 { font-size: 1.9rem; margin-bottom: .2rem } h2 { font-size: 1.2rem; margin: 2.4rem 0 .2rem }
+p { margin: .3rem 0 .8rem } figure { margin: 1.5rem 0; overflow-x: auto }
+pre { margin: 0; padding: .8rem 1rem; overflow-x: auto; font: 13px/1.5 "DejaVu Sans Mono", Menlo, Consolas, monospace }
+.code { background: #f4f4f1; border-radius: 6px 6px 0 0 }
+.output { background: #23292f; color: #e8eef2; border-radius: 0 0 6px 6px }
+</style></head><body>
+<h1>A tour of handloom</h1>
+<p>A workbench for small transformers. Every block below was run to make this page.</p>
+<figure>{picture}</figure>
+{stops}
+</body></html>
+"""

@@ -1,0 +1,5 @@
+"""Transformers programmed by hand: weights set because one knows why."""
+
+from handloom.write.programs import PROGRAMS, Program, program
+
+__all__ = ["PROGRAMS", "Program", "program"]

@@ -1,0 +1,23 @@
+"""Hello World: a transformer without layers that prints a fixed message.
+
+What comes next depends on the position alone. The vector of position i is a large multiple of the embedding of token
+i + 1; beside it the embedding of the token that stands there is too small to matter, layer norm brings the sum back to
+the embedding's size, and the unembedding, being the same table, finds it.
+(The Art of Transformer Programming, chapter 2.)
+"""
+
+from handloom.core import Config, Model, Vocab, params
+from handloom.write.encodings import circle
+
+LOUD = 1e6  # how much louder a position speaks than the token that stands there
+
+
+def book_hello(message: str = "Hello World!") -> Model:
+    """The book's construction: 3 · (tokens + positions) parameters, 72 for its message."""
+    vocab = Vocab(tuple(dict.fromkeys(["<bos>", *message, "<eos>"])), separator="", bos="<bos>", eos="<eos>")
+    following = [vocab.id(token) for token in [*message, "<eos>"]]
+    config = Config(vocab=len(vocab), block=len(following), d_model=3, biases=())
+    weights = params.zeros(config)
+    weights["W_E"] = circle(len(vocab))
+    weights["W_pos"] = LOUD * weights["W_E"][following]
+    return Model(config, weights, vocab)

@@ -1,0 +1,84 @@
+"""The programs by name. `book/…` are the constructions of The Art of Transformer Programming; a name without
+a prefix is the best construction of that task that we have.
+
+    >>> program("hello")()
+    'Hello World!'
+    >>> program("hello:message=Good morning")()
+    'Good morning'
+"""
+
+import difflib
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from handloom.core import HandloomError, Model
+from handloom.write.hello import book_hello
+
+
+@dataclass(frozen=True)
+class Program:
+    """A name, what it does, and a function that writes its Model; the function's parameters are the program's."""
+
+    name: str
+    about: str
+    build: Callable[..., Model]
+
+
+PROGRAMS = {
+    program.name: program
+    for program in (
+        Program("hello", "prints Hello World!, or any message", book_hello),
+        Program("book/hello", "prints Hello World! as chapter 2 does", book_hello),
+    )
+}
+
+
+def program(name: str, **parameters: Any) -> Model:
+    """The model of a program. Parameters may stand in the name: `addition:digits=3,base=10`."""
+    name, _, text = name.partition(":")
+    if name not in PROGRAMS:
+        near = difflib.get_close_matches(name, PROGRAMS, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(PROGRAMS)}"
+        raise HandloomError(f"no program {name!r}; {hint}")
+    chosen = PROGRAMS[name]
+    given = parse(chosen, text) | parameters
+    check(chosen, given)
+    model = chosen.build(**given)
+    return model.with_(notes={"made": "written", "program": name, "parameters": given, **model.notes})
+
+
+def parse(chosen: Program, text: str) -> dict[str, Any]:
+    """`digits=3,base=10` as values of the types that the program's parameters have."""
+    known = inspect.signature(chosen.build).parameters
+    given: dict[str, Any] = {}
+    for piece in re.split(r",(?=\w+=)", text) if text else []:
+        key, equals, value = piece.partition("=")
+        if not equals:
+            raise HandloomError(f"{chosen.name}: {piece!r} is not a parameter and its value; write {usage(chosen)}")
+        kind = known[key].annotation if key in known else str
+        try:
+            given[key] = kind(value)
+        except ValueError as error:
+            raise HandloomError(
+                f"{chosen.name}: {key}={value} is not a {kind.__name__}; write {usage(chosen)}"
+            ) from error
+    return given
+
+
+def check(chosen: Program, given: dict[str, Any]) -> None:
+    known = inspect.signature(chosen.build).parameters
+    for key, value in given.items():
+        if key not in known:
+            raise HandloomError(f"{chosen.name} has no parameter {key!r}; write {usage(chosen)}")
+        if not isinstance(value, known[key].annotation):
+            kind = known[key].annotation.__name__
+            raise HandloomError(f"{chosen.name}: {key}={value!r} is not a {kind}; write {usage(chosen)}")
+
+
+def usage(chosen: Program) -> str:
+    """The program's name with all its parameters at their defaults."""
+    known = inspect.signature(chosen.build).parameters.values()
+    return f"{chosen.name}:{','.join(f'{p.name}={p.default}' for p in known)}"
