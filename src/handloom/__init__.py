@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from handloom.core import count as count
     from handloom.core import generate as generate
     from handloom.core import load as load
+    from handloom.core import merging as merging
     from handloom.core import params as params
     from handloom.core import save as save
     from handloom.core import sites as sites
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from handloom.core import transforms as transforms
     from handloom.write import program as program
 
-CORE = """Config HandloomError Model Trace Vocab count generate load params save sites trace transforms"""
+CORE = """Config HandloomError Model Trace Vocab count generate load merging params save sites trace transforms"""
 MODULE_OF = dict.fromkeys(CORE.split(), "handloom.core") | {"program": "handloom.write"}
 __all__ = sorted(MODULE_OF)
 

@@ -2,7 +2,7 @@
 on from a prompt (generate), how it is kept (files), counted, and changed without changing what it does (transforms).
 """
 
-from handloom.core import params, transforms
+from handloom.core import merging, params, transforms
 from handloom.core.config import Config
 from handloom.core.counting import Count, count
 from handloom.core.decoding import generate
@@ -26,6 +26,7 @@ __all__ = [
     "count",
     "generate",
     "load",
+    "merging",
     "params",
     "save",
     "sites",

@@ -56,6 +56,7 @@ def generate(
     texts = [check_tokens(model.config, prompt).tolist() for prompt in prompts]
     limits = [check_steps(model, len(text), steps) for text in texts]
     stops = check_stop(model, stop)
+    check_whole("seed", seed)
     run = choose_engine(engine)
     made: list[list[int]] = []
     for at in range(0, len(texts), GROUP):
@@ -151,9 +152,13 @@ def check_steps(model: Model, length: int, steps: int | None) -> int:
     steps = model.notes.get("steps") if steps is None else steps
     if steps is None:
         return model.config.block - length + 1  # the last position of a full block still has something to say
-    if not isinstance(steps, int) or isinstance(steps, bool) or steps < 0:
-        raise HandloomError(f"steps={shown(steps)} must be a whole number of at least 0")
-    return steps
+    return check_whole("steps", steps)
+
+
+def check_whole(name: str, value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise HandloomError(f"{name}={shown(value)} must be a whole number of at least 0")
+    return value
 
 
 def check_stop(model: Model, stop: Sequence[int] | None) -> set[int]:

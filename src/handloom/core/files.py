@@ -3,10 +3,10 @@
     save(model, "hello.safetensors")
     model = load("hello.safetensors")
 
-The arrays have the names of `params.flatten`. The metadata holds, as text, `handloom` (the version of this format),
-`config`, `vocab` and `notes` (JSON), and `sha256`, a digest of all of it: a file whose bytes have changed is refused.
-Nothing in a file can run code. A file is written beside its place and then moved there, so that there is
-always a whole file or none.
+The arrays have the names of `params.flatten`. The metadata has one entry, `handloom`, a JSON object: `version` (of this
+format), `config`, `vocab`, `notes`, and `sha256`, a digest of all of it and of the arrays: a file that has changed is
+refused, and one model always makes the same bytes. Nothing in a file can run code. A file is written beside its
+place and then moved there, so that there is always a whole file or none.
 """
 
 import hashlib
@@ -23,20 +23,21 @@ from handloom.core.errors import HandloomError
 from handloom.core.model import Model
 from handloom.core.vocab import Vocab
 
-VERSION = "1"
+VERSION = 1
 
 
 def save(model: Model, path: str | os.PathLike[str]) -> None:
     """Write a model file. Interrupted, it leaves what was there before."""
     from safetensors.numpy import save as to_bytes
 
-    texts = {
-        "handloom": VERSION,
-        "config": json.dumps(model.config.to_json()),
-        "vocab": json.dumps(model.vocab.to_json()),
-        "notes": json.dumps(model.notes),
+    about = {
+        "version": VERSION,
+        "config": model.config.to_json(),
+        "vocab": model.vocab.to_json(),
+        "notes": model.notes,
     }
-    write_atomically(Path(path), to_bytes(model.flat, texts | {"sha256": digest(texts, model.flat)}))
+    about["sha256"] = digest(about, model.flat)
+    write_atomically(Path(path), to_bytes(model.flat, {"handloom": json.dumps(about)}))
 
 
 def write_atomically(path: Path, data: bytes) -> None:
@@ -76,8 +77,8 @@ def load(path: str | os.PathLike[str]) -> Model:
     if not path.is_file():
         raise HandloomError(f"{path}: no such file")
     try:
-        texts, arrays = read(path)
-        return model_from(texts, arrays)
+        metadata, arrays = read(path)
+        return model_from(metadata, arrays)
     except HandloomError as error:
         raise HandloomError(f"{path} is not a model that can be loaded: {error}") from error
 
@@ -95,35 +96,28 @@ def read(path: Path) -> tuple[dict[str, str], dict[str, Any]]:
         raise HandloomError(f"it is cut short, damaged or not a safetensors file ({one_line(error)})") from error
 
 
-def model_from(texts: dict[str, str], arrays: dict[str, Any]) -> Model:
+def model_from(metadata: dict[str, str], arrays: dict[str, Any]) -> Model:
     """A Model from what a file holds."""
-    if "handloom" not in texts:
+    if "handloom" not in metadata:
         raise HandloomError("it is a safetensors file, but handloom did not write it (no 'handloom' in its metadata)")
-    if texts["handloom"] != VERSION:
-        raise HandloomError(f"its format is {shown(texts['handloom'])}, and this version of handloom reads {VERSION!r}")
-    if missing := {"config", "vocab", "notes", "sha256"} - set(texts):
-        raise HandloomError(f"its metadata has no {sorted(missing)[0]!r}")
-    sealed = texts["sha256"]
-    texts = {name: texts[name] for name in ("handloom", "config", "vocab", "notes")}
-    if digest(texts, arrays) != sealed:
-        raise HandloomError("its contents have changed since handloom wrote it (the sha256 does not match)")
-    config = Config.from_json(parse("config", texts["config"]))
-    notes = parse("notes", texts["notes"])
-    if not isinstance(notes, dict):
-        raise HandloomError("its notes are not an object")
-    return Model(config, arrays, Vocab.from_json(parse("vocab", texts["vocab"])), notes)
-
-
-def parse(name: str, text: str) -> Any:
     try:
-        return json.loads(text)
+        about = json.loads(metadata["handloom"])
     except (ValueError, RecursionError) as error:
-        raise HandloomError(f"its {name} is not JSON ({one_line(error)})") from error
+        raise HandloomError(f"it is damaged: its metadata is not JSON ({one_line(error)})") from error
+    if not isinstance(about, dict) or set(about) != {"version", "config", "vocab", "notes", "sha256"}:
+        raise HandloomError("it is damaged: its metadata must be version, config, vocab, notes and sha256")
+    if about["version"] != VERSION:
+        raise HandloomError(f"its format is {shown(about['version'])}, and this version of handloom reads {VERSION}")
+    if about.pop("sha256") != digest(about, arrays):
+        raise HandloomError("it is damaged: its contents are not those that were saved (the sha256 does not match)")
+    if not isinstance(about["notes"], dict):
+        raise HandloomError("its notes are not an object")
+    return Model(Config.from_json(about["config"]), arrays, Vocab.from_json(about["vocab"]), about["notes"])
 
 
-def digest(texts: dict[str, str], arrays: dict[str, Any]) -> str:
+def digest(about: dict[str, Any], arrays: dict[str, Any]) -> str:
     """SHA-256 of the metadata and of each array's name, dtype, shape and bytes."""
-    seal = hashlib.sha256(json.dumps(texts, sort_keys=True).encode())
+    seal = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
         seal.update(json.dumps([name, str(array.dtype), array.shape]).encode())

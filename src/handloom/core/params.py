@@ -76,7 +76,7 @@ def flatten(params: Params) -> dict[str, Any]:
     """{"layers": [{"W_Q": a}]} → {"layers.0.W_Q": a}. What is flat already stays as it is."""
     flat: dict[str, Any] = {}
     for key, value in params.items():
-        if isinstance(value, list | tuple):
+        if isinstance(value, list | tuple) and all(isinstance(item, dict) for item in value):
             value = {str(i): item for i, item in enumerate(value)}
         if isinstance(value, dict):
             flat |= {f"{key}.{inner}": array for inner, array in flatten(value).items()}

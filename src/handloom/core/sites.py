@@ -52,11 +52,21 @@ def sites(config: Config) -> dict[str, str]:
     if config.positions in ("table", "sinusoid"):
         found["pos_embed"] = "TD"
     for i in range(config.layers):
-        found |= {f"{i}.{name}": dims for name, dims in SITES_OF_A_LAYER.items() if has(config, name)}
+        found |= {f"{i}.{name}": SITES_OF_A_LAYER[name] for name in layer_order(config) if has(config, name)}
     found["resid_final"] = "TD"
     if config.place == "pre" and config.norm != "none":
         found |= {"ln_final_scale": "T", "ln_final": "TD"}
     return found | {"logits": "TV"}
+
+
+def layer_order(config: Config) -> list[str]:
+    """The sites of a layer as a run meets them: a post norm comes behind the sublayer, not before it."""
+    order = list(SITES_OF_A_LAYER)
+    if config.place == "post":
+        for norm, behind in (("ln1", "attn_out"), ("ln2", "mlp_out")):
+            order = [name for name in order if not name.startswith(norm)]
+            order[order.index(behind) + 1 : order.index(behind) + 1] = [norm + "_scale", norm]
+    return order
 
 
 def has(config: Config, name: str) -> bool:

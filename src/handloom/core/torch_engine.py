@@ -211,13 +211,14 @@ class Past:
         self.k = [empty] * config.layers
         self.v = [empty] * config.layers
         self.lengths = np.zeros(rows, np.int64)
-        self.room = 0
+        self.room, self.block = 0, config.block
 
     def begin(self, T: int) -> None:
         """Before a run of T tokens: where they stand, how much there will be, which of it each may see."""
         device = self.k[0].device if self.k else None
         self.even = bool((self.lengths == self.lengths[0]).all())
         positions = (self.lengths[:1] if self.even else self.lengths[:, None]) + np.arange(T)
+        positions = np.minimum(positions, self.block - 1)  # a finished row may stand at the end of its block
         self.positions = torch.as_tensor(positions, device=device)  # (T,) if all rows are equally far, else (B, T)
         self.total = int(positions.max()) + 1
         self.mask = None

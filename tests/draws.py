@@ -1,0 +1,80 @@
+"""Random Configs and Models for the property tests: small, but of every kind the machine has."""
+
+import dataclasses
+
+import numpy as np
+from hypothesis import strategies as st
+
+from handloom.core import Config, Model, Vocab, params
+from handloom.core.config import CHOICES
+
+BIASES = ("attn", "mlp", "norm", "unembed")
+
+
+@st.composite
+def configs(draw, **fixed):
+    positions = fixed.get("positions", draw(st.sampled_from(CHOICES["positions"])))
+    d_head = draw(st.sampled_from([2, 4] if positions == "rotary" else [1, 2, 3, 4]))
+    values = {
+        "vocab": draw(st.integers(1, 7)),
+        "block": draw(st.integers(1, 6)),
+        "d_model": draw(st.integers(2, 8)),
+        "layers": draw(st.integers(0, 3)),
+        "heads": draw(st.integers(0, 3)),
+        "d_head": d_head,
+        "d_ff": draw(st.sampled_from([0, 1, 3, 8])),
+        "norm": draw(st.sampled_from(CHOICES["norm"])),
+        "place": draw(st.sampled_from(CHOICES["place"])),
+        "eps": draw(st.sampled_from([1e-5, 1e-10, 0.1])),
+        "activation": draw(st.sampled_from(CHOICES["activation"])),
+        "positions": positions,
+        "rotary_base": draw(st.sampled_from([10_000.0, 7.0])),
+        "causal": draw(st.booleans()),
+        "tied": draw(st.booleans()),
+        "biases": tuple(draw(st.sets(st.sampled_from(BIASES)))),
+    }
+    return Config(**values | fixed)
+
+
+def random_model(config, seed=0, scale=0.7):
+    """A model whose every array is random, gains and biases too."""
+    rng = np.random.default_rng(seed)
+
+    def make(name, shape):
+        return rng.normal(0, scale, shape) + (1.0 if params.is_gain(name) else 0.0)
+
+    return Model(config, params.build(config, make), Vocab.numbers(config.vocab), {"seed": seed})
+
+
+@st.composite
+def models(draw, **fixed):
+    return random_model(draw(configs(**fixed)), draw(st.integers(0, 2**32 - 1)))
+
+
+@st.composite
+def models_and_tokens(draw, **fixed):
+    model = draw(models(**fixed))
+    length = draw(st.integers(1, model.config.block))
+    tokens = st.integers(0, model.config.vocab - 1)
+    return model, draw(st.lists(tokens, min_size=length, max_size=length))
+
+
+def with_config(model, **fields):
+    return dataclasses.replace(model.config, **fields)
+
+
+def shape_of(letters, config, T):
+    """The letters of a site as numbers."""
+    sizes = {"T": T, "S": T, "D": config.d_model, "H": config.heads, "K": config.d_head}
+    sizes |= {"F": config.d_ff, "V": config.vocab}
+    return tuple(sizes[letter] for letter in letters)
+
+
+def assert_close(a, b, tolerance):
+    """Equal to within the tolerance, relative to the largest number there is."""
+    a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
+    assert a.shape == b.shape
+    assert np.isfinite(b).all()
+    largest = max(1.0, float(np.abs(b).max(initial=0.0)))
+    difference = float(np.abs(a - b).max(initial=0.0))
+    assert difference <= tolerance * largest, f"{difference} with numbers up to {largest}"

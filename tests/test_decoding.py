@@ -1,0 +1,209 @@
+"""Decoding: with the cache and without, on both engines, the same tokens; and each way to choose does what it says."""
+
+import numpy as np
+import pytest
+from draws import models, random_model
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from handloom.core import Config, HandloomError, generate, reference
+from handloom.core import decoding
+from handloom.write import program
+
+WAYS = [
+    {},
+    {"temperature": 1.0},
+    {"temperature": 0.7, "top_k": 2},
+    {"temperature": 1.3, "top_p": 0.6},
+    {"temperature": 1.0, "top_k": 3, "top_p": 0.9},
+]
+
+
+def prompts_for(config, count, seed=0):
+    """Prompts of different lengths, one of them as long as the block."""
+    rng = np.random.default_rng(seed)
+    lengths = [config.block, *rng.integers(1, config.block + 1, count - 1)]
+    return [rng.integers(0, config.vocab, n).tolist() for n in lengths]
+
+
+def by_the_definition(model, prompt, steps, stop, choose, draws):
+    """One row, one token at a time, everything run again each time."""
+    text = list(prompt)
+    for step in range(steps):
+        logits = reference.forward(model, text[-model.config.block :])[0][-1]
+        text.append(int(choose(logits[None], draws[step : step + 1])[0]))
+        if text[-1] in stop:
+            break
+    return text[len(prompt) :]
+
+
+@given(models(), st.sampled_from(WAYS), st.integers(0, 9))
+@settings(max_examples=150)
+def test_decoding_is_its_definition_on_both_engines_with_the_cache_and_without(model, way, seed):
+    """Prompts of different lengths, past the end of the block, with a stop token: for every Config."""
+    prompts = prompts_for(model.config, 4, seed)
+    steps, stop = model.config.block + 2, [0]
+    choose = decoding.chooser(way.get("temperature", 0.0), way.get("top_k"), way.get("top_p"))
+    expected = [
+        by_the_definition(model, prompt, steps, stop, choose, np.random.default_rng((seed, i)).random(steps))
+        for i, prompt in enumerate(prompts)
+    ]
+    for engine in ("reference", "torch"):
+        for cache in (True, False):
+            made = generate(model, prompts, steps=steps, stop=stop, seed=seed, engine=engine, cache=cache, **way)
+            assert made == expected
+
+
+@given(models(causal=True, block=6))
+@settings(max_examples=60)
+def test_the_cache_is_used_and_gives_the_logits_of_the_whole_run(model):
+    """Not only the same tokens: the same logits, fed in pieces of any size, rows finishing one by one."""
+    from handloom.core import torch_engine
+
+    rng = np.random.default_rng(0)
+    V = model.config.vocab
+    texts = [rng.integers(0, V, n).tolist() for n in (1, 3, 2, 4, 1)]
+    for engine in (reference, torch_engine):
+        cache, rows = engine.Cache(model), [0, 1, 2, 3, 4]
+        fed = [list(text) for text in texts]
+        out = cache.advance(rows, fed)
+        for leaving in ([], [1], [0, 3]):
+            for row, logits in zip(rows, out, strict=True):
+                whole = reference.forward(model, fed[row])[0][-1]
+                assert np.allclose(logits, whole, rtol=1e-9, atol=1e-9)
+            rows = [row for row in rows if row not in leaving and len(fed[row]) < 6]
+            new = rng.integers(0, V, len(rows)).tolist()
+            for row, token in zip(rows, new, strict=True):
+                fed[row].append(token)
+            out = cache.advance(rows, [[token] for token in new])
+
+
+def test_a_row_does_not_depend_on_the_others():
+    model = random_model(Config(vocab=7, block=8, d_model=6, layers=1, heads=2, d_head=3))
+    prompts = prompts_for(model.config, 6)
+    together = generate(model, prompts, steps=5, temperature=1.0, seed=3)
+    assert generate(model, prompts[:2], steps=5, temperature=1.0, seed=3) == together[:2]
+    longer = generate(model, prompts, steps=9, temperature=1.0, seed=3)
+    assert [row[:5] for row in longer] == together
+
+
+def test_groups_change_nothing(monkeypatch):
+    model = random_model(Config(vocab=7, block=8, d_model=6, layers=1, heads=2, d_head=3))
+    prompts = prompts_for(model.config, 9)
+    for engine in ("reference", "torch"):
+        whole = generate(model, prompts, steps=6, temperature=1.0, engine=engine)
+        monkeypatch.setattr(decoding, "GROUP", 2)
+        assert generate(model, prompts, steps=6, temperature=1.0, engine=engine) == whole
+        monkeypatch.undo()
+
+
+def test_one_seed_one_result_and_another_seed_another():
+    model = random_model(Config(vocab=7, block=20, d_model=6))
+    runs = [generate(model, [[1], [1]], temperature=1.0, seed=seed) for seed in (5, 5, 6)]
+    assert runs[0] == runs[1]
+    assert runs[0] != runs[2]
+    assert runs[0][0] != runs[0][1]
+
+
+@given(st.lists(st.floats(-5, 5), min_size=1, max_size=8), st.floats(0.2, 3.0))
+def test_tokens_are_drawn_with_their_probabilities(logits, temperature):
+    """A fine comb of uniform numbers gives each token its share, to within a tooth or two."""
+    n = 4000
+    comb = (np.arange(n) + 0.5) / n
+    drawn = decoding.chooser(temperature, None, None)(np.tile(logits, (n, 1)), comb)
+    shares = np.bincount(drawn, minlength=len(logits)) / n
+    weights = np.exp((np.array(logits) - max(logits)) / temperature)
+    assert np.abs(shares - weights / weights.sum()).max() <= 1.5 / n
+
+
+@given(
+    st.lists(st.floats(-5, 5), min_size=1, max_size=8, unique=True),
+    st.none() | st.integers(1, 9),
+    st.none() | st.floats(0.05, 1.0),
+)
+def test_top_k_and_top_p_keep_what_they_say(logits, top_k, top_p):
+    n = 3000
+    comb = (np.arange(n) + 0.5) / n
+    drawn = set(decoding.chooser(1.0, top_k, top_p)(np.tile(logits, (n, 1)), comb).tolist())
+    p = np.exp(logits) / np.exp(logits).sum()
+    likeliest = np.argsort(-p)
+    kept = set(likeliest[: top_k or len(p)].tolist())
+    if top_p is not None:
+        held = 0.0
+        for rank, token in enumerate(likeliest):  # the fewest that hold top_p
+            if held >= top_p:
+                kept -= set(likeliest[rank:].tolist())
+                break
+            held += p[token]
+    assert drawn <= kept
+    share = p[list(kept)] / p[list(kept)].sum()
+    certain = {token for token, s in zip(kept, share, strict=True) if s > 2 / n}
+    assert certain <= drawn
+
+
+def test_top_k_of_one_is_greedy():
+    logits = np.random.default_rng(0).normal(size=(50, 9))
+    drawn = decoding.chooser(5.0, 1, None)(logits, np.random.default_rng(1).random(50))
+    assert np.array_equal(drawn, logits.argmax(-1))
+
+
+def test_the_window_slides_once_the_block_is_full():
+    """Hello World has 13 positions; beyond them every new token is what the last position says."""
+    model = program("hello")
+    ids = generate(model, [model.vocab.encode("")], steps=20, stop=[])[0]
+    assert model.vocab.decode(ids, specials=True) == "Hello World!" + "<eos>" * 8
+
+
+def test_without_steps_a_row_ends_with_its_block_or_its_notes():
+    config = Config(vocab=7, block=8, d_model=6)
+    model = random_model(config)
+    assert [len(row) for row in generate(model, [[1], [1, 2, 3], [0] * 8])] == [8, 6, 1]
+    assert [len(row) for row in generate(model.with_(notes={"steps": 3}), [[1], [0] * 8])] == [3, 3]
+    assert generate(model, [[1]], steps=0) == [[]]
+    assert generate(model, []) == []
+
+
+def test_the_stop_token_is_the_last_one():
+    model = program("hello")
+    ids = generate(model, [model.vocab.encode("")])[0]
+    assert ids[-1] == model.vocab.id("<eos>")
+    assert len(ids) == 13
+    assert model("", stop=[model.vocab.id("o")]) == "Hello"
+
+
+def test_edits_last_through_decoding():
+    model = program("hello")
+    assert model("Hell", edits={"pos_embed": 0.0}) == "l" * 9
+    assert model("Hell", edits={"pos_embed": 0.0}, engine="torch") == "l" * 9
+
+
+def test_a_model_takes_one_text_or_several():
+    model = program("hello")
+    assert model() == "Hello World!"
+    assert model(["", "Hello"]) == ["Hello World!", " World!"]
+    assert model.astype(np.float32)(engine="torch") == "Hello World!"
+
+
+@pytest.mark.parametrize(
+    ("way", "complaint"),
+    [
+        ({"temperature": -1.0}, "temperature=-1.0 must be 0"),
+        ({"temperature": float("nan")}, "temperature=nan must be 0"),
+        ({"top_k": 0}, "top_k=0 must be at least 1"),
+        ({"top_p": 0.0}, "top_p=0.0 must be above 0 and at most 1"),
+        ({"top_p": 1.5}, "top_p=1.5 must be above 0 and at most 1"),
+        ({"steps": -1}, "steps=-1 must be a whole number"),
+        ({"steps": 1.5}, "steps=1.5 must be a whole number"),
+        ({"stop": [11]}, "stop token 11 is not in the vocabulary"),
+        ({"seed": -1}, "seed=-1 must be a whole number"),
+        ({"engine": "cuda"}, "no engine 'cuda'"),
+    ],
+)
+def test_impossible_ways_to_decode_are_refused(way, complaint):
+    with pytest.raises(HandloomError, match=complaint):
+        program("hello")("", **way)
+
+
+def test_an_empty_prompt_is_refused_where_there_is_no_bos():
+    with pytest.raises(HandloomError, match="the prompt is empty"):
+        random_model(Config(vocab=3, block=2, d_model=2))("")

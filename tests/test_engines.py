@@ -1,0 +1,245 @@
+"""The torch engine computes what the reference computes: logits, every site, every kind of edit."""
+
+import numpy as np
+import pytest
+import torch
+from draws import assert_close, configs, models_and_tokens, random_model, shape_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from handloom.core import HandloomError, choose_engine, params, reference, sites, torch_engine, trace
+
+EDITS = ("array", "number", "function", "in place")
+
+
+def edit_of(kind, shape, seed):
+    """The same edit for both engines."""
+    if kind == "array":
+        return np.random.default_rng(seed).normal(size=shape)
+    if kind == "number":
+        return 0.25
+
+    def change(value):
+        return value * 0.5 + 1.0
+
+    def change_in_place(value):
+        value[..., 0] = 0.5
+        return value
+
+    return change if kind == "function" else change_in_place
+
+
+@given(models_and_tokens())
+@settings(max_examples=300)
+def test_engines_agree_in_float64_on_logits_and_every_site(case):
+    model, tokens = case
+    expected, reference_trace = reference.forward(model, tokens, want="*")
+    logits, torch_trace = torch_engine.forward(model, tokens, want="*")
+    assert_close(logits, expected, 1e-9)
+    assert list(reference_trace) == list(torch_trace) == list(sites(model.config))
+    for site, letters in sites(model.config).items():
+        assert reference_trace[site].shape == shape_of(letters, model.config, len(tokens))
+        assert_close(torch_trace[site], reference_trace[site], 1e-9)
+
+
+@given(models_and_tokens())
+@settings(max_examples=200)
+def test_fused_paths_agree_too_when_nothing_is_asked_for(case):
+    """Without want or edits torch takes other kernels for attention and norms."""
+    model, tokens = case
+    expected, _ = reference.forward(model, tokens)
+    assert_close(torch_engine.forward(model, tokens)[0], expected, 1e-9)
+
+
+@given(models_and_tokens())
+@settings(max_examples=200)
+def test_engines_agree_in_float32(case):
+    model, tokens = case
+    model = model.astype(np.float32)
+    expected, reference_trace = reference.forward(model, tokens, want="*")
+    assert expected.dtype == np.float64
+    logits, torch_trace = torch_engine.forward(model, tokens, want="*")
+    assert logits.dtype == torch.float32
+    assert_close(torch_engine.forward(model, tokens)[0], expected, 1e-4)
+    for site in reference_trace:
+        assert_close(torch_trace[site], reference_trace[site], 1e-4)
+
+
+@given(models_and_tokens(), st.data())
+@settings(max_examples=300)
+def test_engines_agree_under_edits(case, data):
+    model, tokens = case
+    known = sites(model.config)
+    chosen = data.draw(st.lists(st.sampled_from(list(known)), min_size=1, max_size=3, unique=True))
+    edits = {}
+    for site in chosen:
+        kind = data.draw(st.sampled_from(EDITS))
+        edits[site] = edit_of(kind, shape_of(known[site], model.config, len(tokens)), seed=len(site))
+    expected, reference_trace = reference.forward(model, tokens, want="*", edits=edits)
+    logits, torch_trace = torch_engine.forward(model, tokens, want="*", edits=edits)
+    assert_close(logits, expected, 1e-9)
+    for site in known:
+        assert_close(torch_trace[site], reference_trace[site], 1e-9)
+    assert_close(torch_engine.forward(model, tokens, edits=edits)[0], expected, 1e-9)
+
+
+ALL_KINDS = [
+    {"norm": "layer", "place": "pre", "positions": "table"},
+    {"norm": "rms", "place": "post", "positions": "rotary", "causal": False},
+    {"norm": "layer", "place": "post", "positions": "sinusoid"},
+]
+
+
+@pytest.mark.parametrize("fields", ALL_KINDS, ids=str)
+@pytest.mark.parametrize("kind", EDITS)
+def test_every_site_takes_every_kind_of_edit_on_both_engines(fields, kind):
+    config = configs_of(fields)
+    model, tokens = random_model(config, seed=3), [1, 4, 2, 0]
+    plain, _ = reference.forward(model, tokens)
+    for site, letters in sites(config).items():
+        edit = edit_of(kind, shape_of(letters, config, len(tokens)), seed=5)
+        if site.endswith("scale") and kind == "array":
+            edit = np.abs(edit) + 0.5
+        expected, seen = reference.forward(model, tokens, want=site, edits={site: edit})
+        logits, _ = torch_engine.forward(model, tokens, edits={site: edit})
+        assert_close(logits, expected, 1e-9)
+        assert not np.allclose(expected, plain), f"an edit of {site} changed nothing"
+        if kind == "array":
+            assert_close(seen[site], edit, 0.0)
+
+
+def configs_of(fields):
+    from handloom.core import Config
+
+    return Config(vocab=6, block=5, d_model=6, layers=2, heads=2, d_head=4, d_ff=7, **fields)
+
+
+@given(models_and_tokens())
+@settings(max_examples=50)
+def test_putting_back_what_was_there_changes_nothing(case):
+    model, tokens = case
+    logits, seen = reference.forward(model, tokens, want="*")
+    for site in seen:
+        again, _ = reference.forward(model, tokens, edits={site: seen[site]})
+        assert np.array_equal(again, logits)
+
+
+@given(models_and_tokens(), st.integers(1, 3), st.integers(1, 2))
+@settings(max_examples=100)
+def test_a_batch_gives_what_its_rows_give(case, rows, more):
+    """Batch dimensions, one or two of them, on both engines."""
+    model, tokens = case
+    T, V = len(tokens), model.config.vocab
+    batch = np.random.default_rng(0).integers(0, V, (more, rows, T))
+    one_by_one = np.stack([[reference.forward(model, row)[0] for row in part] for part in batch])
+    assert_close(reference.forward(model, batch)[0], one_by_one, 1e-12)
+    assert_close(torch_engine.forward(model, batch)[0], one_by_one, 1e-9)
+    _, seen = torch_engine.forward(model, batch, want="*")
+    _, expected = reference.forward(model, batch, want="*")
+    for site in expected:
+        assert_close(seen[site], expected[site], 1e-9)
+
+
+@given(models_and_tokens(norm="layer", activation="gelu", eps=0.1))
+@settings(max_examples=25)
+def test_autograd_gives_the_slope_of_the_reference(case):
+    """The gradient along a random direction in weight space, against a difference of the reference."""
+    model, tokens = case
+    weights = torch_engine.tensors(model, torch.float64, grad=True)
+    logits, _ = torch_engine.compute(model.config, weights, tokens)
+    logits.square().sum().backward()
+    flat = params.flatten(weights)
+    rng = np.random.default_rng(1)
+    way = {name: rng.normal(size=array.shape) for name, array in model.flat.items()}
+    slope = sum(
+        float((tensor.grad.numpy() * way[name]).sum()) for name, tensor in flat.items() if tensor.grad is not None
+    )
+
+    def loss(step):
+        moved = model.with_(params={name: array + step * way[name] for name, array in model.flat.items()})
+        return np.square(reference.forward(moved, tokens)[0]).sum()
+
+    h = 1e-6
+    assert slope == pytest.approx((loss(h) - loss(-h)) / (2 * h), rel=1e-4, abs=1e-4)
+
+
+def test_gradients_reach_activations_through_edits():
+    config = configs_of({})
+    model = random_model(config)
+    extra = torch.zeros(4, config.d_model, dtype=torch.float64, requires_grad=True)
+    logits, _ = torch_engine.compute(
+        config, torch_engine.tensors(model), [1, 2, 3, 4], edits={"0.resid_mid": lambda x: x + extra}
+    )
+    logits[-1, 0].backward()
+    assert extra.grad.abs().sum() > 0
+
+
+def test_unknown_sites_are_refused_with_the_list_of_known_ones():
+    model = random_model(configs_of({}))
+    for run in (reference.forward, torch_engine.forward):
+        for asked in ({"want": ["0.paterns"]}, {"edits": {"0.paterns": 0.0}}, {"want": "9.q"}, {"want": [3]}):
+            with pytest.raises(HandloomError, match=r"no site .*its sites are embed, pos_embed, 0\.resid_pre"):
+                run(model, [1, 2], **asked)
+
+
+def test_edits_that_do_not_fit_are_refused_with_the_shape_they_need():
+    model = random_model(configs_of({}))
+    for run in (reference.forward, torch_engine.forward):
+        for wrong in (np.zeros((3, 3)), lambda z: None, "text", [[1, 2], [3]]):
+            with pytest.raises(HandloomError, match=r"the edit of 0\.z gave .*needs numbers of shape \(2, 2, 4\)"):
+                run(model, [1, 2], edits={"0.z": wrong})
+
+
+def test_patterns_stand_for_all_layers():
+    model = random_model(configs_of({}))
+    assert list(trace(model, "1 2 3", want="*.pattern")) == ["0.pattern", "1.pattern"]
+
+
+def test_edits_do_not_reach_back_into_what_was_recorded():
+    """An edit in place must not change another site that holds the same array."""
+    model = random_model(configs_of({}))
+
+    def clear(x):
+        x[...] = 0.0
+        return x
+
+    for run in (reference.forward, torch_engine.forward):
+        _, seen = run(model, [1, 2, 3], want=["0.resid_post", "1.resid_pre"], edits={"1.resid_pre": clear})
+        assert np.abs(np.asarray(seen["0.resid_post"])).max() > 0
+        assert np.abs(np.asarray(seen["1.resid_pre"])).max() == 0
+
+
+@pytest.mark.parametrize(
+    ("tokens", "complaint"),
+    [
+        ([], "the prompt is empty"),
+        ([0, 1, 2, 3, 4, 5], "the prompt has 6 tokens and the block holds 5"),
+        ([0, 6], "token 6 is not in the vocabulary; tokens are 0 to 5"),
+        ([-1], "token -1 is not in the vocabulary"),
+        ([0.5], "tokens must be whole numbers"),
+        ([[1, 2], [3]], "the prompts differ in length"),
+        (3, "the prompt is empty"),
+    ],
+)
+def test_bad_tokens_get_one_line(tokens, complaint):
+    model = random_model(configs_of({}))
+    for run in (reference.forward, torch_engine.forward):
+        with pytest.raises(HandloomError, match=complaint) as refusal:
+            run(model, tokens)
+        assert "\n" not in str(refusal.value)
+
+
+def test_unknown_engine_is_refused_with_the_list():
+    with pytest.raises(HandloomError, match="no engine 'jax'; the engines are reference, torch"):
+        choose_engine("jax")
+
+
+@given(configs(eps=0.0, norm="layer"))
+@settings(max_examples=30)
+def test_eps_of_zero_never_divides_by_zero(config):
+    """A constant residual stream has no variance: its norm is the bias alone, on both engines."""
+    model = random_model(config)
+    flat = {name: np.zeros_like(a) if name in ("W_E", "W_pos") else a for name, a in model.flat.items()}
+    model = model.with_(params=flat)
+    expected, _ = reference.forward(model, [0])
+    assert_close(torch_engine.forward(model, [0])[0], expected, 1e-9)

@@ -1,0 +1,189 @@
+"""The reference against others: the book's decoder, PyTorch's own transformer layers, and the definitions."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from draws import assert_close, models_and_tokens, random_model
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from handloom.core import Config, HandloomError, reference
+from handloom.core.reference import Past, forward, rotate, sinusoid
+
+
+def book_decoder(tokens, p, eps):
+    """The decoder as the book defines it (its figure 1.1), written out with einsum and loops over nothing."""
+
+    def layer_norm(x):
+        centred = x - x.mean(axis=-1, keepdims=True)
+        return centred / np.sqrt(centred.var(axis=-1, keepdims=True) + eps)
+
+    n = len(tokens)
+    x = p["W_E"][tokens] + p["W_pos"][:n]
+    for layer in p["layers"]:
+        y = layer_norm(x)
+        q, k, v = (np.einsum("nd,hdk->nhk", y, layer[name]) for name in ("W_Q", "W_K", "W_V"))
+        scores = np.einsum("nhk,mhk->hnm", q, k) / math.sqrt(q.shape[-1])
+        scores[:, np.triu(np.ones((n, n), bool), 1)] = -np.inf
+        weights = np.exp(scores - scores.max(-1, keepdims=True))
+        weights /= weights.sum(-1, keepdims=True)
+        x = x + np.einsum("hnm,mhk,hkd->nd", weights, v, layer["W_O"])
+        hidden = np.maximum(np.einsum("nd,df->nf", layer_norm(x), layer["W_in"]) + layer["b_in"], 0)
+        x = x + np.einsum("nf,fd->nd", hidden, layer["W_out"]) + layer["b_out"]
+    return np.einsum("nd,vd->nv", layer_norm(x), p["W_E"])
+
+
+@given(
+    models_and_tokens(
+        norm="layer", place="pre", activation="relu", positions="table", causal=True, tied=True, biases=("mlp",)
+    )
+)
+def test_the_books_decoder_is_one_of_our_configs(case):
+    model, tokens = case
+    flat = {name: np.ones_like(a) if name.endswith(".w") else a for name, a in model.flat.items()}
+    model = model.with_(params=flat)
+    assert_close(forward(model, tokens)[0], book_decoder(tokens, model.params, model.config.eps), 1e-9)
+
+
+@pytest.mark.parametrize("place", ["pre", "post"])
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
+@pytest.mark.parametrize("causal", [True, False])
+def test_a_layer_is_torchs_transformer_encoder_layer(place, activation, causal):
+    """PyTorch's own module, loaded with our weights, turns the same residual stream into the same."""
+    H, K, F = 3, 4, 10
+    D = H * K
+    config = Config(
+        vocab=9, block=7, d_model=D, layers=1, heads=H, d_head=K, d_ff=F,
+        place=place, activation=activation, causal=causal,
+    )  # fmt: skip
+    model = random_model(config, seed=4)
+    p = {name: torch.tensor(array) for name, array in model.flat.items()}
+    theirs = torch.nn.TransformerEncoderLayer(
+        D, H, F, dropout=0.0, activation=activation, layer_norm_eps=config.eps,
+        batch_first=True, norm_first=place == "pre", dtype=torch.float64,
+    )  # fmt: skip
+    at = "layers.0."
+    state = {
+        "self_attn.in_proj_weight": torch.cat([p[f"{at}W_{x}"].transpose(1, 2).flatten(0, 1) for x in "QKV"]),
+        "self_attn.in_proj_bias": torch.cat([p[f"{at}b_{x}"].flatten() for x in "QKV"]),
+        "self_attn.out_proj.weight": p[at + "W_O"].flatten(0, 1).T,
+        "self_attn.out_proj.bias": p[at + "b_O"],
+        "linear1.weight": p[at + "W_in"].T,
+        "linear1.bias": p[at + "b_in"],
+        "linear2.weight": p[at + "W_out"].T,
+        "linear2.bias": p[at + "b_out"],
+        "norm1.weight": p[at + "ln1.w"],
+        "norm1.bias": p[at + "ln1.b"],
+        "norm2.weight": p[at + "ln2.w"],
+        "norm2.bias": p[at + "ln2.b"],
+    }
+    theirs.load_state_dict(state)
+    tokens = [3, 1, 4, 1, 5]
+    _, seen = forward(model, tokens, want=["0.resid_pre", "0.resid_post"])
+    mask = torch.nn.Transformer.generate_square_subsequent_mask(5, dtype=torch.float64) if causal else None
+    with torch.no_grad():
+        out = theirs(torch.tensor(seen["0.resid_pre"])[None], src_mask=mask)[0]
+    assert_close(seen["0.resid_post"], out, 1e-9)
+
+
+def test_activations_are_torchs():
+    x = np.linspace(-30, 30, 2001)
+    F = torch.nn.functional
+    theirs = {
+        "relu": F.relu,
+        "gelu": F.gelu,
+        "gelu_tanh": lambda t: F.gelu(t, approximate="tanh"),
+        "silu": F.silu,
+        "none": lambda t: t,
+    }
+    for name, function in reference.ACTIVATIONS.items():
+        assert_close(function(x), theirs[name](torch.tensor(x)), 1e-14)
+
+
+def test_rms_norm_is_torchs():
+    config = Config(vocab=2, block=3, d_model=6, norm="rms", eps=0.01, biases=(), tied=False)
+    model = random_model(config)
+    _, seen = forward(model, [0, 1], want=["resid_final", "ln_final"])
+    w = torch.tensor(model.params["ln_final"]["w"])
+    assert_close(seen["ln_final"], torch.rms_norm(torch.tensor(seen["resid_final"]), (6,), w, 0.01), 1e-12)
+
+
+@pytest.mark.parametrize("D", [1, 2, 5, 8])
+def test_sinusoids_are_those_of_vaswani(D):
+    for t, row in enumerate(sinusoid(7, D)):
+        for column in range(D):
+            angle = t / 10_000 ** ((column // 2) * 2 / D)
+            assert row[column] == pytest.approx(math.sin(angle) if column % 2 == 0 else math.cos(angle), abs=1e-12)
+
+
+def test_rotary_scores_depend_on_the_distance_alone():
+    rng = np.random.default_rng(0)
+    q, k = rng.normal(size=(2, 1, 8))
+    scores = [[float(rotate(q, i, 100.0)[0] @ rotate(k, j, 100.0)[0]) for j in range(6)] for i in range(6)]
+    for distance in range(-5, 6):
+        assert np.ptp(np.diagonal(scores, distance)) < 1e-12
+    assert np.ptp(scores) > 0.1
+
+
+def test_rotary_turns_each_pair_by_its_own_angle():
+    x = np.eye(4)[:, None, :]  # each unit vector at position 3
+    turned = rotate(x, 3, 100.0)[:, 0]
+    for j, angle in enumerate((3.0, 3.0 / 100 ** (2 / 4))):
+        assert turned[j, j] == pytest.approx(math.cos(angle))
+        assert turned[j, j + 2] == pytest.approx(math.sin(angle))
+        assert turned[j + 2, j] == pytest.approx(-math.sin(angle))
+
+
+@given(models_and_tokens(causal=True))
+def test_a_causal_model_does_not_see_what_comes_later(case):
+    model, tokens = case
+    logits, _ = forward(model, tokens)
+    for cut in range(1, len(tokens)):
+        assert_close(forward(model, tokens[:cut])[0], logits[:cut], 1e-12)
+
+
+def test_a_bidirectional_model_does_see_what_comes_later():
+    config = Config(vocab=5, block=4, d_model=6, layers=1, heads=1, d_head=3, causal=False)
+    model = random_model(config)
+    assert not np.allclose(forward(model, [1, 2, 3])[0][0], forward(model, [1, 2, 4])[0][0])
+
+
+@given(models_and_tokens(causal=True), st.data())
+def test_a_run_that_goes_on_from_its_past_is_the_whole_run(case, data):
+    model, tokens = case
+    whole, seen = forward(model, tokens, want="*")
+    cuts = sorted(data.draw(st.sets(st.integers(1, len(tokens) - 1)))) if len(tokens) > 1 else []
+    past, pieces = Past(), []
+    for a, b in zip([0, *cuts], [*cuts, len(tokens)], strict=True):
+        logits, part = forward(model, tokens[a:b], want="resid_final", past=past)
+        assert_close(part["resid_final"], seen["resid_final"][a:b], 1e-9)
+        pieces.append(logits)
+    assert_close(np.concatenate(pieces), whole, 1e-9)
+    if len(tokens) == model.config.block:
+        with pytest.raises(HandloomError, match="the block holds"):
+            forward(model, [0], past=past)
+
+
+@given(models_and_tokens())
+@settings(max_examples=50)
+def test_patterns_are_probabilities_and_results_add_up(case):
+    model, tokens = case
+    _, seen = forward(model, tokens, want="*")
+    for i in range(model.config.layers if model.config.heads else 0):
+        pattern = seen[f"{i}.pattern"]
+        assert_close(pattern.sum(-1), np.ones(pattern.shape[:-1]), 1e-12)
+        if model.config.causal:
+            assert np.abs(np.triu(pattern, 1)).max(initial=0.0) == 0.0
+        bias = model.params["layers"][i].get("b_O", 0.0)
+        assert_close(seen[f"{i}.result"].sum(-3) + bias, seen[f"{i}.attn_out"], 1e-12)
+
+
+def test_a_trace_says_what_it_has_when_asked_for_more():
+    model = random_model(Config(vocab=3, block=3, d_model=4))
+    _, seen = forward(model, [1, 2], want="logits")
+    assert seen["logits"].shape == (2, 3)
+    assert "embed" not in seen
+    with pytest.raises(HandloomError, match="site 'embed' was not recorded; recorded: logits"):
+        seen["embed"]
