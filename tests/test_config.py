@@ -5,10 +5,10 @@ import json
 import math
 
 import pytest
-from draws import configs
 from hypothesis import given
 from hypothesis import strategies as st
 
+from draws import configs
 from handloom.core import Config, HandloomError, params
 
 GOOD = {"vocab": 5, "block": 4, "d_model": 6, "layers": 2, "heads": 2, "d_head": 4, "d_ff": 8}

@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
-from draws import models, random_model
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handloom.core import Config, HandloomError, generate, reference
-from handloom.core import decoding
+from draws import models, random_model
+from handloom.core import Config, HandloomError, decoding, generate, reference
 from handloom.write import program
 
 WAYS = [
@@ -175,6 +174,23 @@ def test_edits_last_through_decoding():
     model = program("hello")
     assert model("Hell", edits={"pos_embed": 0.0}) == "l" * 9
     assert model("Hell", edits={"pos_embed": 0.0}, engine="torch") == "l" * 9
+
+
+def test_an_edit_sees_the_same_shapes_in_decoding_as_in_a_trace():
+    from handloom.core import trace
+
+    model = random_model(Config(vocab=7, block=8, d_model=6, layers=1, heads=2, d_head=3))
+    shapes = set()
+
+    def look(z):
+        shapes.add(tuple(z.shape))
+        z[1] = 0
+        return z
+
+    for engine in ("reference", "torch"):
+        trace(model, "1 2 3", edits={"0.z": look}, engine=engine)
+        model(["1 2 3", "4 5 6"], steps=1, edits={"0.z": look}, engine=engine)
+    assert shapes == {(2, 3, 3)}
 
 
 def test_a_model_takes_one_text_or_several():

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 import torch
-from draws import assert_close, configs, models_and_tokens, random_model, shape_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from draws import assert_close, configs, models_and_tokens, random_model, shape_of
 from handloom.core import HandloomError, choose_engine, params, reference, sites, torch_engine, trace
 
 EDITS = ("array", "number", "function", "in place")

@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import safetensors.numpy
-from draws import models, random_model
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from draws import models, random_model
 from handloom.core import Config, HandloomError, Model, Vocab, files, load, save
 from handloom.write import program
 
@@ -267,7 +267,7 @@ def test_missing_files_and_folders_are_named(tmp_path):
     assert "is a folder, not a model file" in refused(tmp_path)
     with pytest.raises(HandloomError, match="is a folder; give the name of a file in it"):
         save(good_model(), tmp_path)
-    with pytest.raises(HandloomError, match="cannot write .*No such file or directory"):
+    with pytest.raises(HandloomError, match=r"cannot write .*No such file or directory"):
         save(good_model(), tmp_path / "no" / "folder" / "m.safetensors")
 
 
@@ -293,7 +293,8 @@ def test_a_killed_save_leaves_a_whole_file(tmp_path):
     path = tmp_path / "m.safetensors"
     code = f"""
 from handloom.core import *
-models = [Model(c, params.random(c, 0), Vocab.numbers(3)) for c in (Config(vocab=3, block=b, d_model=50) for b in (2, 400))]
+configs = [Config(vocab=3, block=block, d_model=50) for block in (2, 400)]
+models = [Model(config, params.random(config, 0), Vocab.numbers(3)) for config in configs]
 save(models[0], {str(path)!r}); print("ready", flush=True)
 while True:
     for model in models: save(model, {str(path)!r})

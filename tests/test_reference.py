@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 import torch
-from draws import assert_close, models_and_tokens, random_model
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from draws import assert_close, models_and_tokens, random_model
 from handloom.core import Config, HandloomError, reference
 from handloom.core.reference import Past, forward, rotate, sinusoid
 

@@ -4,10 +4,10 @@ import json
 
 import numpy as np
 import pytest
-from draws import assert_close, models, random_model
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from draws import assert_close, models, random_model
 from handloom.core import Config, HandloomError, Model, Vocab, count, params, reference
 
 
@@ -196,4 +196,4 @@ def test_random_params_are_seeded():
 
 
 def test_repr_says_what_it_is():
-    assert repr(random_model(CONFIG)) == "Model(3 tokens, 4 positions, 1 layers, 4 wide; 125 parameters)"
+    assert repr(random_model(CONFIG)) == "Model(3 tokens, 4 positions, 1 layers, 4 wide; 101 parameters)"

@@ -100,11 +100,17 @@ def decode(
 def recompute(
     model: Model, run: Engine, texts: list[list[int]], rows: list[int], edits: Edits | None, logits: Array
 ) -> None:
-    """Fill in the logits of these rows by running their windows from the beginning, equally long ones together."""
+    """Fill in the logits of these rows by running their windows from the beginning, equally long ones together.
+
+    With edits each row runs alone, so that an edit sees the shapes it sees in `trace`."""
     windows = {i: texts[i][-model.config.block :] for i in rows}
+    if edits:
+        for i, window in windows.items():
+            logits[i] = np.asarray(run.forward(model, window, edits=edits)[0][-1])
+        return
     for length in sorted({len(window) for window in windows.values()}):
         same = [i for i in rows if len(windows[i]) == length]
-        out, _ = run.forward(model, [windows[i] for i in same], edits=edits)
+        out, _ = run.forward(model, [windows[i] for i in same])
         logits[same] = np.asarray(out[:, -1])
 
 

@@ -48,7 +48,7 @@ class Model:
 
     def __repr__(self) -> str:
         c = self.config
-        count = sum(array.size for array in self.flat.values())
+        count = sum(array.size for name, array in self.flat.items() if not parameters.is_norm(name))
         sizes = f"{c.vocab} tokens, {c.block} positions, {c.layers} layers, {c.d_model} wide"
         return f"Model({sizes}; {count:,} parameters)"
 

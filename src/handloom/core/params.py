@@ -87,13 +87,15 @@ def flatten(params: Params) -> dict[str, Any]:
 
 def unflatten(config: Config, flat: dict[str, Any]) -> Params:
     """The inverse of `flatten`. `layers` is always there, if only as an empty list."""
-    params: Params = {"layers": [{} for _ in range(config.layers)]}
+    params: Params = {}
     for name, array in flat.items():
         *path, last = name.split(".")
         place: Any = params
         for step in path:
-            place = place[int(step)] if isinstance(place, list) else place.setdefault(step, {})
+            empty: Any = [{} for _ in range(config.layers)] if step == "layers" else {}
+            place = place[int(step)] if isinstance(place, list) else place.setdefault(step, empty)
         place[last] = array
+    params.setdefault("layers", [])
     return params
 
 

@@ -3,15 +3,15 @@ and what adds to it stands beside it.
 
     >>> from handloom.core import Config
     >>> print(draw(Config(vocab=11, block=13, d_model=3)))
-             logits     T × 11
-               ▲
-               │  unembed     3 → 11, the embedding transposed
-               │  layer norm  eps 1e-05
-               │
-               ⊕─ positions   a table of 13
-               │  embed       11 → 3
-               ▲
-             tokens     T ≤ 13
+                 logits     T × 11
+                   ▲
+                   │  unembed     3 → 11, the embedding transposed
+                   │  layer norm  eps 1e-05
+                   │
+                   ⊕─ positions   a table of 13
+                   │  embed       11 → 3
+                   ▲
+                 tokens     T ≤ 13
 """
 
 from handloom.core import Config

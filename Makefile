@@ -1,0 +1,39 @@
+# The first target that needs it makes .venv, once; a changed pyproject.toml brings it up to date.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: setup tour test slow lint bench docs clean
+
+setup: .venv/.ready
+
+.venv/.ready: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "handloom needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)"; exit 2; }
+	@echo "Setting up .venv (a few minutes the first time) ..."
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[learn,dev]'
+	@touch $@
+
+tour: setup        ## what handloom can do
+	$(BIN)/handloom tour
+
+test: setup        ## everything but what takes minutes
+	$(BIN)/python -m pytest
+
+slow: setup        ## what takes minutes
+	$(BIN)/python -m pytest -m slow
+
+lint: setup
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+
+bench: setup       ## ratios, side by side in one run
+	$(BIN)/python benchmarks/decode.py
+
+docs: setup        ## the pictures, and docs/ as a site in site/
+	$(BIN)/python docs/pictures.py
+	$(BIN)/mkdocs build --strict --quiet
+
+clean:
+	rm -rf .venv site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info

@@ -1,0 +1,179 @@
+"""The command line as a user meets it: a new process each time, in an empty folder."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from draws import random_model
+from handloom.core import Config, load, save
+
+HANDLOOM = Path(sys.executable).with_name("handloom")
+
+
+@pytest.fixture
+def handloom(tmp_path):
+    def run(*words, code=0):
+        done = subprocess.run([HANDLOOM, *words], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == code, done.stderr
+        assert "Traceback" not in done.stderr
+        return done.stdout if code == 0 else done.stderr
+
+    return run
+
+
+def test_run_hello_prints_hello_world(handloom):
+    assert handloom("run", "hello") == "Hello World!\n"
+    assert handloom("run", "book/hello") == "Hello World!\n"
+    assert handloom("run", "hello", "--engine", "torch") == "Hello World!\n"
+    assert handloom("run", "hello", "Hello W", "--specials") == "orld!<eos>\n"
+
+
+def test_run_takes_several_inputs_and_gives_json(handloom):
+    assert json.loads(handloom("run", "hello", "", "Hello", "--json")) == {"output": ["Hello World!", " World!"]}
+
+
+def test_run_with_a_message_of_ones_own(handloom):
+    assert handloom("run", "hello:message=Good day, a=b!") == "Good day, a=b!\n"
+
+
+def test_run_samples_with_a_seed(handloom):
+    words = ("run", "hello", "--temperature", "5", "--top-k", "4", "--top-p", "0.9", "--steps", "30", "--seed")
+    first, again, other = (handloom(*words, seed) for seed in ("1", "1", "2"))
+    assert first == again != other
+
+
+def test_run_stops_where_it_is_told(handloom):
+    assert handloom("run", "hello", "--stop", "o") == "Hello\n"
+    assert handloom("run", "hello", "--steps", "3") == "Hel\n"
+
+
+def test_write_build_makes_a_file_that_every_command_takes(handloom, tmp_path):
+    handloom("write", "build", "hello", "-o", "h.safetensors")
+    assert handloom("run", "h.safetensors") == "Hello World!\n"
+    assert load(tmp_path / "h.safetensors").notes["program"] == "hello"
+    assert json.loads(handloom("info", "h.safetensors", "--json"))["total"] == 72
+    assert json.loads(handloom("write", "build", "book/hello", "--json")) == {"file": "book-hello.safetensors"}
+    assert (tmp_path / "book-hello.safetensors").is_file()
+
+
+def test_a_run_folder_is_a_model(handloom, tmp_path):
+    (tmp_path / "runs" / "a").mkdir(parents=True)
+    handloom("write", "build", "hello", "-o", "runs/a/model.safetensors")
+    assert handloom("run", "runs/a") == "Hello World!\n"
+
+
+def test_info_shows_the_drawing_and_the_counts(handloom, tmp_path):
+    model = random_model(
+        Config(vocab=9, block=8, d_model=6, layers=3, heads=2, d_head=4, d_ff=7, place="post", norm="rms")
+    )
+    save(model, tmp_path / "m.safetensors")
+    text = handloom("info", "m.safetensors", "--sites")
+    for part in (
+        "3 ×",
+        "2 heads of 4, causal",
+        "6 → 7 → 6, gelu_tanh",
+        "RMS norm",
+        "a table of 8",
+        "0.pattern",
+        "H T S",
+    ):
+        assert part in text
+    facts = json.loads(handloom("info", "m.safetensors", "--json"))
+    assert facts["config"]["layers"] == 3
+    assert facts["trainable"] == sum(a.size for a in model.flat.values())
+    assert {"config", "total", "nonzero", "unique", "trainable"} <= set(facts)
+
+
+def test_write_list_promises_name_and_three_sizes(handloom):
+    rows = json.loads(handloom("write", "list", "--json"))
+    assert {"name": "book/hello", "total": 72}.items() <= next(r for r in rows if r["name"] == "book/hello").items()
+    assert all({"name", "total", "nonzero", "unique"} <= set(row) for row in rows)
+    assert "book/hello" in handloom("write", "list")
+
+
+def test_tour_runs_every_stop_and_leaves_a_page(handloom, tmp_path):
+    shown = json.loads(handloom("tour", "--json"))
+    outputs = "\n".join(stop["output"] for stop in shown["stops"])
+    for part in ("Hello World!", "total=72", "'d' → '!'", "lllllllll", "is not a model that can be loaded"):
+        assert part in outputs
+    assert "False" not in outputs
+    page = (tmp_path / "tour.html").read_text()
+    assert page.count("<h2>") == len(shown["stops"])
+    assert "<svg" in page
+    assert "http" not in page.replace("http://www.w3.org/2000/svg", "")  # nothing comes from the network
+
+
+WRONG = [
+    (("run",), "Missing argument 'MODEL'"),
+    (("run", "none.safetensors"), "none.safetensors: no such file"),
+    (("run", "folder"), "folder is a folder without a model.safetensors in it"),
+    (("run", "helo"), "no program 'helo'; did you mean hello?"),
+    (("run", "my.py"), "my.py: no such file, and no program of that name"),
+    (("run", "text.txt"), "text.txt is not a model that can be loaded: it is cut short, damaged or not a safetensors"),
+    (("run", "hello", "Hxllo"), "token 'x' is not in the vocabulary; it has <bos> H e l o ' ' W r d ! <eos>"),
+    (("run", "hello", "H" * 14), "the prompt has 15 tokens and the block holds 13"),
+    (("run", "numbers.safetensors"), "the prompt is empty; give at least one token"),
+    (("run", "numbers.safetensors", ""), "the prompt is empty"),
+    (("run", "hello:mesage=x"), "hello has no parameter 'mesage'; write hello:message=Hello World!"),
+    (("run", "hello:x"), "hello: 'x' is not a parameter and its value"),
+    (("run", "hello", "--steps", "many"), "Invalid value for '--steps'"),
+    (("run", "hello", "--temperature", "-1"), "temperature=-1.0 must be 0"),
+    (("run", "hello", "--top-p", "2"), "top_p=2.0 must be above 0 and at most 1"),
+    (("run", "hello", "--engine", "gpu"), "no engine 'gpu'; the engines are reference, torch"),
+    (("run", "hello", "--stop", "zz"), "token 'zz' is not in the vocabulary"),
+    (("run", "hello", "--speed", "9"), "No such option: --speed"),
+    (("info", "folder"), "folder is a folder without"),
+    (("write", "build", "nothing"), "no program 'nothing'; there are"),
+    (("write", "build", "hello", "-o", "folder"), "folder is a folder; give the name of a file in it"),
+    (("write", "build", "hello", "-o", "no/such/place.safetensors"), "cannot write no/such/place.safetensors"),
+    (("wirte",), "No such command 'wirte'"),
+    (("tour", "-o", "folder"), "folder is a folder"),
+]
+
+
+@pytest.mark.parametrize(("words", "complaint"), WRONG, ids=lambda x: " ".join(x)[:50] if isinstance(x, tuple) else "")
+def test_bad_input_gets_one_line_and_exit_code_2(handloom, tmp_path, words, complaint):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "text.txt").write_text("a poem")
+    save(random_model(Config(vocab=3, block=2, d_model=2)), tmp_path / "numbers.safetensors")
+    before = sorted(os.listdir(tmp_path))
+    said = handloom(*words, code=2)
+    assert said.startswith("handloom: ")
+    assert complaint in said
+    assert said.count("\n") == 1
+    assert sorted(os.listdir(tmp_path)) == before
+
+
+@pytest.mark.parametrize(
+    "words", [("--help",), ("run", "-h"), ("info", "--help"), ("write", "--help"), ("write", "build", "-h")]
+)
+def test_help_says_something(handloom, words):
+    assert "Usage" in handloom(*words)
+
+
+def test_no_words_show_the_help(handloom):
+    done = subprocess.run([HANDLOOM], capture_output=True, text=True, check=False)
+    assert "Usage" in done.stdout
+    assert done.stderr == ""
+
+
+def test_version(handloom):
+    assert handloom("--version") == "handloom 0.1.0\n"
+
+
+def test_a_reader_that_leaves_is_no_error(tmp_path):
+    line = f"{HANDLOOM} info hello --sites | head -1"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=True)
+    assert "Traceback" not in done.stderr
+    assert "logits" in done.stdout
+
+
+def test_float32_models_run_on_both_engines(handloom, tmp_path):
+    model = random_model(Config(vocab=9, block=8, d_model=6, layers=1, heads=2, d_head=4)).astype(np.float32)
+    save(model, tmp_path / "m.safetensors")
+    assert handloom("run", "m.safetensors", "1 2 3") == handloom("run", "m.safetensors", "1 2 3", "--engine", "torch")

@@ -1,0 +1,91 @@
+"""What the documents show is what happens: Python examples, commands with their output, pictures, doctests."""
+
+import doctest
+import importlib
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from handloom.core.config import Config
+from handloom.core.sites import SITES_OF_A_LAYER
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+MODULES = sorted(
+    ".".join(path.relative_to(ROOT / "src").with_suffix("").parts)
+    for path in (ROOT / "src").rglob("*.py")
+    if ">>>" in path.read_text()
+)
+
+
+def name(path):
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_python_examples_give_what_they_show(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    failed, tried = doctest.testfile(str(page), module_relative=False, encoding="utf-8", optionflags=doctest.ELLIPSIS)
+    assert not failed
+    assert tried or ">>>" not in page.read_text()
+
+
+def commands(page):
+    """Each console block as a list of (command, output)."""
+    for block in re.findall(r"```console\n(.*?)```", page.read_text(), re.DOTALL):
+        yield [tuple(part.split("\n", 1)) for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if "```console" in page.read_text()], ids=name)
+def test_commands_give_what_they_show(page, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:/usr/bin:/bin")
+    monkeypatch.setenv("COLUMNS", "120")
+    for block in commands(page):
+        for command, output in block:
+            done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False)
+            shown = "\n".join(line.rstrip() for line in (done.stdout + done.stderr).split("\n"))
+            assert shown == output, command
+
+
+def test_the_readme_has_examples_of_both_kinds():
+    assert len(list(commands(ROOT / "README.md"))) >= 1
+    assert (ROOT / "README.md").read_text().count(">>>") > 5
+
+
+def test_the_make_targets_of_the_documents_exist():
+    targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for page in [*PAGES, ROOT / "CONTRIBUTING.md"]:
+        assert set(re.findall(r"\bmake (\w+)\b(?= *#|`)", page.read_text())) <= targets
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=name)
+def test_links_lead_somewhere(page):
+    for link in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):
+        if not link.startswith("http"):
+            assert (page.parent / link).exists(), link
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_docstring_examples_give_what_they_show(module):
+    loaded = importlib.import_module(module)
+    failed, tried = doctest.testmod(loaded)
+    assert tried
+    assert not failed
+
+
+def test_pictures_are_those_that_the_code_draws():
+    pictures = runpy.run_path(str(ROOT / "docs" / "pictures.py"))["PICTURES"]
+    for file, draw in pictures.items():
+        assert (ROOT / "docs" / file).read_text() == draw(), f"run make docs: {file} is old"
+
+
+def test_the_page_on_the_machine_names_every_site_and_every_field():
+    text = (ROOT / "docs" / "machine.md").read_text()
+    for site in (*SITES_OF_A_LAYER, "embed", "pos_embed", "resid_final", "ln_final", "ln_final_scale", "logits"):
+        assert f"`{site}`" in text, site
+    for field in Config.__dataclass_fields__:
+        assert f"`{field}`" in text, field

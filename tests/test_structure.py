@@ -1,0 +1,109 @@
+"""The shape of the code: layers import only downwards, light things stay light, modules say what they are for."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import handloom
+
+SOURCE = Path(handloom.__file__).parent
+BELOW = {
+    "core": set(),
+    "tasks": {"core"},
+    "write": {"core", "tasks"},
+    "learn": {"core", "tasks"},
+    "read": {"core", "tasks"},
+    "discover": {"core", "tasks", "learn"},
+    "lab": {"core", "tasks", "write", "learn", "read", "discover"},
+    "share": {"core", "tasks", "write", "learn", "read", "discover"},
+    "view": {"core", "tasks", "write", "learn", "read", "discover", "lab", "share"},
+    "cli": {"core", "tasks", "write", "learn", "read", "discover", "lab", "share", "view"},
+}
+MODULES = sorted(SOURCE.rglob("*.py"))
+
+
+def imported(tree):
+    """The handloom modules that a file's import statements name."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, "relative imports hide the layer"
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def layers_of(names):
+    return {name.split(".")[1] for name in names if name.startswith("handloom.")} & set(BELOW)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_a_layer_imports_only_from_those_below_it(path):
+    tree = ast.parse(path.read_text())
+    assert ast.get_docstring(tree), f"{path} does not say what it is for"
+    inside = path.relative_to(SOURCE).parts
+    if len(inside) > 1:
+        assert inside[0] in BELOW, f"{inside[0]} is not a layer of the design"
+        assert layers_of(imported(tree)) <= BELOW[inside[0]] | {inside[0]}
+
+
+def test_the_check_of_layers_sees_every_way_to_import():
+    ways = (
+        "import handloom.cli",
+        "from handloom.cli import run",
+        "from handloom import cli",
+        "def f():\n import handloom.cli.run",
+    )
+    for way in ways:
+        assert layers_of(imported(ast.parse(way))) == {"cli"}
+
+
+def modules_after(code):
+    """The modules that are loaded once the code has run, in a new process."""
+    listing = f"{code}\nimport sys; print('\\n' + '\\n'.join(sys.modules))"
+    return set(
+        subprocess.run([sys.executable, "-c", listing], capture_output=True, text=True, check=True).stdout.split()
+    )
+
+
+COMMAND = (
+    "import sys; sys.argv = ['handloom', {words}]\nfrom handloom.cli import main\ntry: main()\nexcept SystemExit: pass"
+)
+
+
+def test_help_loads_neither_numpy_nor_torch():
+    loaded = modules_after(COMMAND.format(words="'--help'"))
+    assert "typer" in loaded
+    assert not {"numpy", "torch", "handloom.core"} & loaded
+
+
+@pytest.mark.parametrize("words", ["'run', 'hello'", "'info', 'hello'", "'write', 'list'"])
+def test_running_a_small_model_does_not_load_torch(words):
+    loaded = modules_after(COMMAND.format(words=words))
+    assert "numpy" in loaded
+    assert "torch" not in loaded
+
+
+def test_torch_is_loaded_where_it_is_asked_for():
+    assert "torch" in modules_after(COMMAND.format(words="'run', 'hello', '--engine', 'torch'"))
+
+
+def test_importing_handloom_loads_nothing_until_a_name_is_used():
+    assert "numpy" not in modules_after("import handloom as hl; dir(hl)")
+    assert "torch" not in modules_after("import handloom as hl; hl.program('hello')()")
+
+
+def test_every_public_name_is_there():
+    for name in handloom.__all__:
+        assert getattr(handloom, name) is not None
+    with pytest.raises(AttributeError, match="has no attribute 'modle'; it has Config"):
+        handloom.modle  # noqa: B018
+
+
+def test_without_torch_the_torch_engine_says_what_to_install():
+    code = "import sys; sys.modules['torch'] = None\n" + COMMAND.format(words="'run', 'hello', '--engine', 'torch'")
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "the torch engine needs torch, which is not installed: pip install 'handloom[learn]'" in run.stderr
