@@ -31,7 +31,7 @@ def best(run: Callable[[], object], times: int) -> float:
 
 def reference_ratio(model: Model, position: int = 100) -> float:
     tokens = np.random.default_rng(0).integers(0, CONFIG.vocab, position).tolist()
-    cache = reference.Cache(model)
+    cache = reference.Decoder(model)
     cache.advance([0], [tokens[:-1]])
     known = cache.pasts[0]
     kept = known.length, dict(known.layers)

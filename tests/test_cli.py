@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -177,3 +178,14 @@ def test_float32_models_run_on_both_engines(handloom, tmp_path):
     model = random_model(Config(vocab=9, block=8, d_model=6, layers=1, heads=2, d_head=4)).astype(np.float32)
     save(model, tmp_path / "m.safetensors")
     assert handloom("run", "m.safetensors", "1 2 3") == handloom("run", "m.safetensors", "1 2 3", "--engine", "torch")
+
+
+def test_what_takes_long_says_how_far_it_is_on_standard_error(handloom, tmp_path):
+    model = random_model(Config(vocab=9, block=40, d_model=16, layers=6, heads=4, d_head=4, d_ff=32))
+    save(model, tmp_path / "m.safetensors")
+    words = [HANDLOOM, "run", "m.safetensors", "1", "--steps", "4000", "--json"]
+    with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert "of at most 4,000" in process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        assert "Traceback" not in process.stderr.read()
+        assert process.wait() == 130

@@ -63,7 +63,7 @@ def test_the_cache_is_used_and_gives_the_logits_of_the_whole_run(model):
     V = model.config.vocab
     texts = [rng.integers(0, V, n).tolist() for n in (1, 3, 2, 4, 1)]
     for engine in (reference, torch_engine):
-        cache, rows = engine.Cache(model), [0, 1, 2, 3, 4]
+        cache, rows = engine.Decoder(model), [0, 1, 2, 3, 4]
         fed = [list(text) for text in texts]
         out = cache.advance(rows, fed)
         for leaving in ([], [1], [0, 3]):

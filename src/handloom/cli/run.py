@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from handloom.cli.arguments import JsonOption, ModelArgument, find_model, print_json
+from handloom.cli.progress import Slowly
 
 Inputs = Annotated[list[str] | None, typer.Argument(metavar="INPUT…", help="Texts to go on from; none: the empty one.")]
 
@@ -36,17 +37,19 @@ def run(
     chosen = find_model(model)
     vocab = chosen.vocab
     prompts = [vocab.encode(text) for text in inputs or [""]]
-    new = generate(
-        chosen,
-        prompts,
-        steps=steps,
-        stop=[vocab.id(token) for token in stop] if stop else None,
-        temperature=temperature,
-        top_k=top_k,
-        top_p=top_p,
-        seed=seed,
-        engine=engine,
-    )
+    with Slowly("decoding") as progress:
+        new = generate(
+            chosen,
+            prompts,
+            steps=steps,
+            stop=[vocab.id(token) for token in stop] if stop else None,
+            temperature=temperature,
+            top_k=top_k,
+            top_p=top_p,
+            seed=seed,
+            engine=engine,
+            progress=progress,
+        )
     texts = [vocab.decode(ids, specials=specials) for ids in new]
     if as_json:
         print_json({"output": texts})

@@ -8,19 +8,19 @@
 
 Definition: the next token of a row is chosen by the logits at the end of the window, which is the last `block`
 tokens of the row. While the window holds the whole row a causal model need not be run again from the beginning: the
-engine's Cache knows the keys and values of what was there. Once it slides, every position in it has changed.
+engine's Decoder knows the keys and values of what was there. Once it slides, every position in it has changed.
 
 Row i of the prompts draws its random numbers from (seed, i), so that what a row becomes does not depend on
 the other rows, the engine, the cache, or how rows are grouped.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from handloom.core.config import shown
-from handloom.core.engines import DecodingCache, Engine, choose_engine
+from handloom.core.engines import Decoder, choose_engine
 from handloom.core.errors import HandloomError
 from handloom.core.model import Model
 from handloom.core.sites import Edits
@@ -45,73 +45,78 @@ def generate(
     engine: str = "reference",
     cache: bool = True,
     edits: Edits | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> list[list[int]]:
     """The new tokens of every prompt, with the stop token if one came.
 
     temperature 0 takes the likeliest token; above it tokens are drawn, from the top_k likeliest, from the fewest that
     hold top_p of the probability, or from all. A row ends with a stop token (the vocabulary's eos, unless told) or
     after `steps` tokens (if not told: what the model's notes say, or until its block is full). With edits, every
-    step runs the whole window, edited."""
+    step runs the whole window, edited. `progress` is told, now and then, how many tokens there are and how many
+    there will be at most."""
     choose = chooser(temperature, top_k, top_p)
     texts = [check_tokens(model.config, prompt).tolist() for prompt in prompts]
     limits = [check_steps(model, len(text), steps) for text in texts]
     stops = check_stop(model, stop)
     check_whole("seed", seed)
-    run = choose_engine(engine)
-    made: list[list[int]] = []
+    module = choose_engine(engine)
+    made: list[list[int]] = [[] for _ in texts]
     for at in range(0, len(texts), GROUP):
-        group, most = texts[at : at + GROUP], limits[at : at + GROUP]
-        draws = [np.random.default_rng((seed, at + i)).random(n if temperature else 0) for i, n in enumerate(most)]
-        memory = run.Cache(model) if cache and model.config.causal and not edits else None
-        made += decode(model, run, memory, group, most, draws, stops, choose, edits)
+        group = range(at, min(at + GROUP, len(texts)))
+        rows = Rows(model, module.Decoder(model), [texts[i] for i in group], cache, edits)
+        draws = [np.random.default_rng((seed, i)).random(limits[i] if temperature else 0) for i in group]
+        for new in decode(rows, [limits[i] for i in group], stops, choose, draws):
+            for i, token in new.items():
+                made[at + i].append(token)
+            if progress:
+                progress(sum(map(len, made)), sum(limits))
     return made
 
 
 def decode(
-    model: Model,
-    run: Engine,
-    memory: DecodingCache | None,
-    texts: list[list[int]],
-    limits: list[int],
-    draws: list[Array],
-    stops: set[int],
-    choose: Choose,
-    edits: Edits | None,
-) -> list[list[int]]:
-    """One group of rows, all at once; a row leaves when it is finished. The texts grow as tokens are made."""
-    starts = [len(text) for text in texts]
+    rows: "Rows", limits: list[int], stops: set[int], choose: Choose, draws: list[Array]
+) -> Iterator[dict[int, int]]:
+    """Step by step the new tokens of a group of rows, decoded together; a row leaves when it is finished."""
     live = [i for i, limit in enumerate(limits) if limit]
     step = 0
     while live:
-        inside = [i for i in live if memory and len(texts[i]) <= model.config.block]
-        logits = np.empty((len(texts), model.config.vocab))
-        if memory and inside:
-            logits[inside] = memory.advance(inside, [texts[i][-1:] if step else texts[i] for i in inside])
-        recompute(model, run, texts, sorted(set(live) - set(inside)), edits, logits)
         uniform = np.array([draws[i][step] if draws[i].size else 0.0 for i in live])
-        tokens = choose(logits[live], uniform).tolist()
-        for i, token in zip(live, tokens, strict=True):
-            texts[i].append(token)
+        new = dict(zip(live, choose(rows.next_logits(live), uniform).tolist(), strict=True))
+        for i, token in new.items():
+            rows.texts[i].append(token)
+        yield new
         step += 1
-        live = [i for i, token in zip(live, tokens, strict=True) if token not in stops and step < limits[i]]
-    return [text[start:] for text, start in zip(texts, starts, strict=True)]
+        live = [i for i in live if new[i] not in stops and step < limits[i]]
 
 
-def recompute(
-    model: Model, run: Engine, texts: list[list[int]], rows: list[int], edits: Edits | None, logits: Array
-) -> None:
-    """Fill in the logits of these rows by running their windows from the beginning, equally long ones together.
+class Rows:
+    """Texts that grow, and what the model says comes next in each."""
 
-    With edits each row runs alone, so that an edit sees the shapes it sees in `trace`."""
-    windows = {i: texts[i][-model.config.block :] for i in rows}
-    if edits:
-        for i, window in windows.items():
-            logits[i] = np.asarray(run.forward(model, window, edits=edits)[0][-1])
-        return
-    for length in sorted({len(window) for window in windows.values()}):
-        same = [i for i in rows if len(windows[i]) == length]
-        out, _ = run.forward(model, [windows[i] for i in same])
-        logits[same] = np.asarray(out[:, -1])
+    def __init__(
+        self, model: Model, decoder: Decoder, texts: list[list[int]], cache: bool, edits: Edits | None
+    ) -> None:
+        self.decoder, self.texts, self.edits = decoder, texts, edits
+        self.block, self.vocab = model.config.block, model.config.vocab
+        self.cache = cache and model.config.causal and not edits
+        self.fed = [0] * len(texts)  # how much of each text the decoder knows
+
+    def next_logits(self, rows: list[int]) -> Array:
+        """The logits (B, V) at the end of these rows."""
+        logits = np.empty((len(self.texts), self.vocab))
+        inside = [i for i in rows if self.cache and len(self.texts[i]) <= self.block]
+        if inside:
+            logits[inside] = self.decoder.advance(inside, [self.texts[i][self.fed[i] :] for i in inside])
+            for i in inside:
+                self.fed[i] = len(self.texts[i])
+        windows = {i: self.texts[i][-self.block :] for i in sorted(set(rows) - set(inside))}
+        if self.edits:  # one by one, so that an edit sees the shapes it sees in `trace`
+            for i, window in windows.items():
+                logits[i] = self.decoder.rerun(window, self.edits)
+            return logits[rows]
+        for length in sorted({len(window) for window in windows.values()}):
+            same = [i for i in windows if len(windows[i]) == length]
+            logits[same] = self.decoder.rerun([windows[i] for i in same])
+        return logits[rows]
 
 
 def chooser(temperature: float, top_k: int | None, top_p: float | None) -> Choose:

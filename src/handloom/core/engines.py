@@ -1,6 +1,6 @@
 """Which engine runs a model: one small choice in one place.
 
-An engine is a module with `forward(model, tokens, want, edits)` and a `Cache` for decoding. The reference needs
+An engine is a module with `forward(model, tokens, want, edits)` and a `Decoder`. The reference needs
 NumPy alone; torch is imported only when it is asked for.
 """
 
@@ -16,16 +16,18 @@ from handloom.core.sites import Edits, Trace, Want
 MODULES = {"reference": "handloom.core.reference", "torch": "handloom.core.torch_engine"}
 
 
-class DecodingCache(Protocol):
-    """Rows of a batch that go on token by token; see `decoding.py`."""
+class Decoder(Protocol):
+    """Rows of a batch that go on token by token, from what is known of them or from the beginning."""
 
     def advance(self, rows: Sequence[int], tokens: Sequence[Sequence[int]]) -> Any: ...
+
+    def rerun(self, windows: Any, edits: Edits | None = None) -> Any: ...
 
 
 class Engine(Protocol):
     def forward(self, model: Model, tokens: Any, want: Want = (), edits: Edits | None = None) -> tuple[Any, Trace]: ...
 
-    def Cache(self, model: Model) -> DecodingCache: ...
+    def Decoder(self, model: Model) -> Decoder: ...
 
 
 def choose_engine(name: str) -> Engine:

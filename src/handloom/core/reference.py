@@ -186,8 +186,8 @@ class Past:
         return k, v
 
 
-class Cache:
-    """Decoding with a Past for every row of a batch (see `decoding.py`)."""
+class Decoder:
+    """What `decoding.py` asks of an engine, with a Past for every row of a batch."""
 
     def __init__(self, model: Model) -> None:
         self.model = model.astype(np.float64)
@@ -201,3 +201,7 @@ class Cache:
                 for row, new in zip(rows, tokens, strict=True)
             ]
         )
+
+    def rerun(self, windows: Any, edits: Edits | None = None) -> Array:
+        """The logits (..., V) at the end of windows (..., T), run from the beginning."""
+        return forward(self.model, windows, edits=edits)[0][..., -1, :]

@@ -256,8 +256,8 @@ class Past:
         self.lengths = self.lengths[slots]
 
 
-class Cache:
-    """Decoding with one Past for a whole batch (see `decoding.py`)."""
+class Decoder:
+    """What `decoding.py` asks of an engine, with one Past for a whole batch."""
 
     def __init__(self, model: Model) -> None:
         self.config, self.params = model.config, tensors(model)
@@ -283,6 +283,12 @@ class Cache:
         self.past.lengths = self.past.lengths + counts
         last = torch.as_tensor(counts[slots] - 1, device=logits.device)
         return logits[torch.as_tensor(slots, device=logits.device), last].double().cpu().numpy()
+
+    def rerun(self, windows: Any, edits: Edits | None = None) -> np.ndarray[Any, Any]:
+        """The logits (..., V) at the end of windows (..., T), run from the beginning."""
+        with torch.no_grad():
+            logits, _ = compute(self.config, self.params, windows, edits=edits)
+        return logits[..., -1, :].double().cpu().numpy()
 
     def slots(self, rows: Sequence[int]) -> list[int]:
         place = {row: i for i, row in enumerate(self.rows)}
