@@ -36,4 +36,4 @@ docs: setup        ## the pictures, and docs/ as a site in site/
 	$(BIN)/mkdocs build --strict --quiet
 
 clean:
-	rm -rf .venv site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info
+	rm -rf .venv site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info tour.html

@@ -18,7 +18,7 @@ def configs(draw, **fixed):
     values = {
         "vocab": draw(st.integers(1, 7)),
         "block": draw(st.integers(1, 6)),
-        "d_model": draw(st.integers(2, 8)),
+        "d_model": draw(st.integers(1, 8)),
         "layers": draw(st.integers(0, 3)),
         "heads": draw(st.integers(0, 3)),
         "d_head": d_head,

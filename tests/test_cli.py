@@ -62,6 +62,48 @@ def test_write_build_makes_a_file_that_every_command_takes(handloom, tmp_path):
     assert (tmp_path / "book-hello.safetensors").is_file()
 
 
+def test_a_program_is_found_whatever_lies_around(handloom, tmp_path):
+    (tmp_path / "hello").mkdir()
+    assert handloom("run", "hello") == "Hello World!\n"
+    long = "la " * 200
+    assert handloom("run", f"hello:message={long}") == f"{long}\n"
+    assert handloom("run", "hello:message=x=1,y=2 a.safetensors") == "x=1,y=2 a.safetensors\n"
+
+
+@pytest.mark.parametrize(
+    "words", [("info", "hello"), ("run", "hello:message=日本é"), ("tour",), ("run", "hello:message=é", "--json")]
+)
+def test_a_terminal_without_unicode_is_no_error(tmp_path, words):
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run([HANDLOOM, *words], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout
+    assert done.stderr == ""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no full device")
+@pytest.mark.parametrize("words", ["--help", "run hello", "info hello"])
+def test_a_full_disk_gets_one_line(words):
+    done = subprocess.run(f"{HANDLOOM} {words} > /dev/full", shell=True, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "handloom: cannot write the output: No space left on device\n"
+
+
+def test_the_tour_goes_on_without_torch(tmp_path):
+    code = "import sys, importlib.util as u; f = u.find_spec\n"
+    code += "u.find_spec = lambda name, *a: None if name == 'torch' else f(name, *a)\n"
+    code += "sys.argv = ['handloom', 'tour']\nfrom handloom.cli import main\nmain()"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "not run: it needs torch" in done.stdout
+    assert (tmp_path / "tour.html").is_file()
+
+
+def test_the_package_is_the_command_too(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "handloom", "run", "hello"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "Hello World!\n"
+
+
 def test_a_run_folder_is_a_model(handloom, tmp_path):
     (tmp_path / "runs" / "a").mkdir(parents=True)
     handloom("write", "build", "hello", "-o", "runs/a/model.safetensors")
@@ -111,9 +153,12 @@ def test_tour_runs_every_stop_and_leaves_a_page(handloom, tmp_path):
 
 WRONG = [
     (("run",), "Missing argument 'MODEL'"),
-    (("run", "none.safetensors"), "none.safetensors: no such file"),
+    (("run", "none.safetensors"), "none.safetensors: no such file, and no program of that name"),
+    (("run", "./nosuch"), "./nosuch: no such file, and no program of that name"),
+    (("run", ""), "'': no such file"),
+    (("run", "x" * 300), "cannot be opened: File name too long"),
     (("run", "folder"), "folder is a folder without a model.safetensors in it"),
-    (("run", "helo"), "no program 'helo'; did you mean hello?"),
+    (("run", "helo"), "helo: no such file, and no program of that name; did you mean hello?"),
     (("run", "my.py"), "my.py: no such file, and no program of that name"),
     (("run", "text.txt"), "text.txt is not a model that can be loaded: it is cut short, damaged or not a safetensors"),
     (("run", "hello", "Hxllo"), "token 'x' is not in the vocabulary; it has <bos> H e l o ' ' W r d ! <eos>"),
@@ -129,6 +174,8 @@ WRONG = [
     (("run", "hello", "--stop", "zz"), "token 'zz' is not in the vocabulary"),
     (("run", "hello", "--speed", "9"), "No such option: --speed"),
     (("info", "folder"), "folder is a folder without"),
+    (("run", "hello", "--top-k", "3"), "at temperature 0 nothing is drawn"),
+    (("write", "build", "hello", "-o", "x" * 300), "cannot"),
     (("write", "build", "nothing"), "no program 'nothing'; there are"),
     (("write", "build", "hello", "-o", "folder"), "folder is a folder; give the name of a file in it"),
     (("write", "build", "hello", "-o", "no/such/place.safetensors"), "cannot write no/such/place.safetensors"),

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from draws import models, random_model
-from handloom.core import Config, HandloomError, decoding, generate, reference
+from handloom.core import Config, HandloomError, decoding, generate, reference, torch_engine
 from handloom.write import program
 
 WAYS = [
@@ -55,26 +55,74 @@ def test_decoding_is_its_definition_on_both_engines_with_the_cache_and_without(m
 
 @given(models(causal=True, block=6))
 @settings(max_examples=60)
-def test_the_cache_is_used_and_gives_the_logits_of_the_whole_run(model):
-    """Not only the same tokens: the same logits, fed in pieces of any size, rows finishing one by one."""
-    from handloom.core import torch_engine
-
+def test_a_decoder_gives_the_logits_of_the_whole_run(model):
+    """Not only the same tokens: the same logits, with rows that leave one by one and come in any order."""
     rng = np.random.default_rng(0)
     V = model.config.vocab
     texts = [rng.integers(0, V, n).tolist() for n in (1, 3, 2, 4, 1)]
     for engine in (reference, torch_engine):
-        cache, rows = engine.Decoder(model), [0, 1, 2, 3, 4]
+        decoder, rows = engine.Decoder(model), [0, 1, 2, 3, 4]
         fed = [list(text) for text in texts]
-        out = cache.advance(rows, fed)
+        out = decoder.advance(rows, fed)
         for leaving in ([], [1], [0, 3]):
             for row, logits in zip(rows, out, strict=True):
                 whole = reference.forward(model, fed[row])[0][-1]
                 assert np.allclose(logits, whole, rtol=1e-9, atol=1e-9)
-            rows = [row for row in rows if row not in leaving and len(fed[row]) < 6]
+            rows = [row for row in reversed(rows) if row not in leaving and len(fed[row]) < 6]
             new = rng.integers(0, V, len(rows)).tolist()
             for row, token in zip(rows, new, strict=True):
                 fed[row].append(token)
-            out = cache.advance(rows, [[token] for token in new])
+            out = decoder.advance(rows, [[token] for token in new])
+
+
+@pytest.mark.parametrize("positions", ["table", "sinusoid", "rotary", "none"])
+def test_a_long_block_with_rows_that_leave_early(positions):
+    """Past the 32 positions that a cache has room for at first, with prompts of 1 to 50 tokens and stops on the way."""
+    config = Config(vocab=60, block=90, d_model=8, layers=2, heads=2, d_head=4, d_ff=8, positions=positions)
+    model = random_model(config, scale=0.7)
+    rng = np.random.default_rng(1)
+    prompts = [rng.integers(0, 60, n).tolist() for n in (1, 50, 7, 33, 1, 20)]
+    runs = [
+        generate(model, prompts, steps=100, stop=[3], temperature=3.0, engine=engine, cache=cache)
+        for engine in ("reference", "torch")
+        for cache in (True, False)
+    ]
+    assert runs[0] == runs[1] == runs[2] == runs[3]
+    assert len({len(row) for row in runs[0]}) > 2
+    assert max(map(len, runs[0])) > 40
+
+
+@pytest.mark.parametrize("engine", [reference, torch_engine], ids=["reference", "torch"])
+def test_the_cache_is_used_until_the_window_slides(engine, monkeypatch):
+    """How many positions each run computes: the prompts, then one a row; a whole window once it slides."""
+    run = "forward" if engine is reference else "compute"
+    original, seen = getattr(engine, run), []
+
+    def counting(*words, **options):
+        tokens = words[1] if engine is reference else words[2]
+        seen.append(np.shape(tokens)[-1])
+        return original(*words, **options)
+
+    monkeypatch.setattr(engine, run, counting)
+    model = random_model(Config(vocab=7, block=8, d_model=6, layers=1, heads=2, d_head=3))
+    generate(model, [[1, 2, 3]], steps=8, engine="reference" if engine is reference else "torch")
+    assert seen == [3, 1, 1, 1, 1, 1, 8, 8]
+    seen.clear()
+    generate(model, [[1, 2, 3]], steps=3, cache=False, engine="reference" if engine is reference else "torch")
+    assert seen == [3, 4, 5]
+
+
+def test_a_decoder_refuses_to_go_beyond_the_block():
+    model = random_model(Config(vocab=7, block=3, d_model=6))
+    for engine in (reference, torch_engine):
+        decoder = engine.Decoder(model)
+        decoder.advance([0], [[1, 2, 3]])
+        with pytest.raises(HandloomError, match="the block"):
+            decoder.advance([0], [[1]])
+
+
+def test_endless_steps_cost_nothing_before_they_are_made():
+    assert program("hello")("", steps=10**18, temperature=0.01) == "Hello World!"
 
 
 def test_a_row_does_not_depend_on_the_others():
@@ -125,7 +173,7 @@ def test_top_k_and_top_p_keep_what_they_say(logits, top_k, top_p):
     comb = (np.arange(n) + 0.5) / n
     drawn = set(decoding.chooser(1.0, top_k, top_p)(np.tile(logits, (n, 1)), comb).tolist())
     p = np.exp(logits) / np.exp(logits).sum()
-    likeliest = np.argsort(-p)
+    likeliest = np.argsort(-p, kind="stable")
     kept = set(likeliest[: top_k or len(p)].tolist())
     if top_p is not None:
         held = 0.0
@@ -157,7 +205,7 @@ def test_without_steps_a_row_ends_with_its_block_or_its_notes():
     config = Config(vocab=7, block=8, d_model=6)
     model = random_model(config)
     assert [len(row) for row in generate(model, [[1], [1, 2, 3], [0] * 8])] == [8, 6, 1]
-    assert [len(row) for row in generate(model.with_(notes={"steps": 3}), [[1], [0] * 8])] == [3, 3]
+    assert [len(row) for row in generate(model.with_(notes={"decode_steps": 3}), [[1], [0] * 8])] == [3, 3]
     assert generate(model, [[1]], steps=0) == [[]]
     assert generate(model, []) == []
 
@@ -168,6 +216,7 @@ def test_the_stop_token_is_the_last_one():
     assert ids[-1] == model.vocab.id("<eos>")
     assert len(ids) == 13
     assert model("", stop=[model.vocab.id("o")]) == "Hello"
+    assert model("", stop=["o", "d"]) == "Hello"
 
 
 def test_edits_last_through_decoding():
@@ -205,7 +254,15 @@ def test_a_model_takes_one_text_or_several():
     [
         ({"temperature": -1.0}, "temperature=-1.0 must be 0"),
         ({"temperature": float("nan")}, "temperature=nan must be 0"),
-        ({"top_k": 0}, "top_k=0 must be at least 1"),
+        ({"temperature": 1.0, "top_k": 0}, "top_k=0 must be a whole number of at least 1"),
+        ({"temperature": 1.0, "top_k": 1.5}, "top_k=1.5 must be a whole number"),
+        ({"top_k": 3}, "at temperature 0 nothing is drawn"),
+        ({"temperature": "hot"}, "temperature='hot' must be 0"),
+        ({"temperature": 10**400}, "temperature=1000.* must be 0"),
+        ({"stop": 3}, "stop=3 must be a list of tokens"),
+        ({"stop": [1.5]}, "stop token=1.5 must be a whole number"),
+        ({"stop": ["zz"]}, "token 'zz' is not in the vocabulary"),
+        ({"edits": [("embed", 0)]}, "edits=.* must be a dict"),
         ({"top_p": 0.0}, "top_p=0.0 must be above 0 and at most 1"),
         ({"top_p": 1.5}, "top_p=1.5 must be above 0 and at most 1"),
         ({"steps": -1}, "steps=-1 must be a whole number"),
@@ -218,6 +275,26 @@ def test_a_model_takes_one_text_or_several():
 def test_impossible_ways_to_decode_are_refused(way, complaint):
     with pytest.raises(HandloomError, match=complaint):
         program("hello")("", **way)
+
+
+@pytest.mark.parametrize(
+    ("prompts", "complaint"),
+    [
+        ([1, 2, 3], "tokens must be a list of token ids, not 1"),
+        ("3 1", "prompts='3 1' must be a list of lists"),
+        (None, "prompts=None must be a list of lists"),
+        ([[[1, 2]]], r"a prompt must be one list of token ids; this one has the shape \(1, 2\)"),
+    ],
+)
+def test_prompts_that_are_none_are_refused(prompts, complaint):
+    with pytest.raises(HandloomError, match=complaint):
+        generate(program("hello"), prompts)
+
+
+@pytest.mark.parametrize("text", [5, None, b"H", [3, 1], [None]])
+def test_what_is_no_text_is_refused(text):
+    with pytest.raises(HandloomError, match="text"):
+        program("hello")(text)
 
 
 def test_an_empty_prompt_is_refused_where_there_is_no_bos():

@@ -1,5 +1,7 @@
 """The torch engine computes what the reference computes: logits, every site, every kind of edit."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
@@ -195,6 +197,54 @@ def test_patterns_stand_for_all_layers():
     assert list(trace(model, "1 2 3", want="*.pattern")) == ["0.pattern", "1.pattern"]
 
 
+def test_a_sites_own_name_comes_before_a_pattern():
+    model = random_model(configs_of({}))
+    for edits in ({"0.z": 1.0, "*.z": 2.0}, {"*.z": 2.0, "0.z": 1.0}):
+        seen = trace(model, "1 2", want="*.z", edits=edits)
+        assert np.all(seen["0.z"] == 1.0)
+        assert np.all(seen["1.z"] == 2.0)
+
+
+def test_a_trace_does_not_follow_what_becomes_of_an_edit():
+    model = random_model(configs_of({}))
+    for engine in ("reference", "torch"):
+        mine = np.zeros((2, 6))
+        seen = trace(model, "1 2", want="embed", edits={"embed": mine}, engine=engine)
+        mine += 7
+        assert np.all(np.asarray(seen["embed"]) == 0)
+
+
+def test_tokens_and_edits_may_be_tensors():
+    model = random_model(configs_of({}))
+    ids, edit = torch.tensor([1, 2]), torch.ones(2, 6)
+    expected = trace(model, [1, 2], edits={"embed": 1.0})["logits"]
+    for engine in ("reference", "torch"):
+        assert_close(trace(model, ids, edits={"embed": edit}, engine=engine)["logits"], expected, 1e-9)
+
+
+def test_many_layers_make_a_short_list_of_sites():
+    model = random_model(dataclasses.replace(configs_of({}), layers=24))
+    with pytest.raises(
+        HandloomError, match=r"0\.resid_post, resid_final, .*, and as for layer 0 so for 1 to 23"
+    ) as refusal:
+        trace(model, "1", want="q")
+    assert len(str(refusal.value)) < 500
+
+
+@pytest.mark.slow
+@given(models_and_tokens(), st.data())
+@settings(max_examples=3000)
+def test_engines_agree_on_many_more_configs(case, data):
+    model, tokens = case
+    known = sites(model.config)
+    site = data.draw(st.sampled_from(list(known)))
+    edit = edit_of(data.draw(st.sampled_from(EDITS)), shape_of(known[site], model.config, len(tokens)), seed=1)
+    for edits in ({}, {site: edit}):
+        expected, _ = reference.forward(model, tokens, edits=edits)
+        assert_close(torch_engine.forward(model, tokens, edits=edits)[0], expected, 1e-9)
+        assert_close(torch_engine.forward(model, tokens, edits=edits, dtype=torch.float32)[0], expected, 1e-4)
+
+
 def test_edits_do_not_reach_back_into_what_was_recorded():
     """An edit in place must not change another site that holds the same array."""
     model = random_model(configs_of({}))
@@ -218,7 +268,7 @@ def test_edits_do_not_reach_back_into_what_was_recorded():
         ([-1], "token -1 is not in the vocabulary"),
         ([0.5], "tokens must be whole numbers"),
         ([[1, 2], [3]], "the prompts differ in length"),
-        (3, "the prompt is empty"),
+        (3, "tokens must be a list of token ids, not 3"),
     ],
 )
 def test_bad_tokens_get_one_line(tokens, complaint):
@@ -236,8 +286,8 @@ def test_unknown_engine_is_refused_with_the_list():
 
 @given(configs(eps=0.0, norm="layer"))
 @settings(max_examples=30)
-def test_eps_of_zero_never_divides_by_zero(config):
-    """A constant residual stream has no variance: its norm is the bias alone, on both engines."""
+def test_eps_of_zero_never_divides_zero_by_zero(config):
+    """A residual stream of zeros has no variance: its norm is the bias alone, on both engines."""
     model = random_model(config)
     flat = {name: np.zeros_like(a) if name in ("W_E", "W_pos") else a for name, a in model.flat.items()}
     model = model.with_(params=flat)

@@ -37,6 +37,8 @@ def imported(tree):
 
 
 def layers_of(names):
+    """The layers that these names belong to; a public name of the package counts for the layer it comes from."""
+    names = [handloom.MODULE_OF.get(name.removeprefix("handloom."), name) for name in names]
     return {name.split(".")[1] for name in names if name.startswith("handloom.")} & set(BELOW)
 
 
@@ -57,6 +59,7 @@ def test_the_check_of_layers_sees_every_way_to_import():
         "from handloom import cli",
         "def f():\n import handloom.cli.run",
     )
+    assert layers_of(imported(ast.parse("from handloom import program"))) == {"write"}
     for way in ways:
         assert layers_of(imported(ast.parse(way))) == {"cli"}
 

@@ -1,6 +1,8 @@
 """Vocabularies and models: reading, joining, refusing, staying as they are."""
 
+import copy
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -86,6 +88,43 @@ def test_a_model_does_not_change():
         model.params["W_E"][0, 0] = 1.0
     with pytest.raises(AttributeError):
         model.config = CONFIG
+    for place in (model.params, model.params["layers"][0], model.notes):
+        with pytest.raises(TypeError):
+            place["W_E"] = 0
+    assert isinstance(model.params["layers"], tuple)
+
+
+def test_copies_and_pickles_are_models_too():
+    model = Model(CONFIG, params.random(CONFIG, seed=0), Vocab.numbers(3), {"a": 1})
+    for again in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert again.config == model.config
+        assert again.notes == model.notes
+        assert np.array_equal(again.params["W_E"], model.params["W_E"])
+        assert not again.params["W_E"].flags.writeable
+
+
+def test_trained_tensors_make_a_model():
+    from handloom.core import torch_engine
+
+    model = Model(CONFIG, params.random(CONFIG, seed=0), Vocab.numbers(3))
+    again = Model(CONFIG, torch_engine.tensors(model, grad=True), model.vocab)
+    assert all(np.array_equal(again.flat[name], array) for name, array in model.flat.items())
+
+
+def test_what_is_no_model_is_refused():
+    weights = params.zeros(CONFIG)
+    with pytest.raises(HandloomError, match="takes a Config, its parameters, a Vocab"):
+        Model(CONFIG, weights, "012")
+    with pytest.raises(HandloomError, match="params must be a dict of arrays"):
+        Model(CONFIG, None, Vocab.numbers(3))
+    with pytest.raises(HandloomError, match="parameter 'W_E' is not an array of numbers"):
+        Model(CONFIG, weights | {"W_E": [[1, 2], [3]]}, Vocab.numbers(3))
+    with pytest.raises(HandloomError, match="dtype is float32 or float64"):
+        Model(CONFIG, weights, Vocab.numbers(3)).astype(int)
+    with pytest.raises(HandloomError, match="token 99 is not in the vocabulary"):
+        Vocab.numbers(3).decode([99])
+    with pytest.raises(HandloomError, match="token -1 is not in the vocabulary"):
+        Vocab.numbers(3).decode([-1])
 
 
 @pytest.mark.parametrize(
@@ -93,8 +132,8 @@ def test_a_model_does_not_change():
     [
         (lambda p: p.pop("W_E"), "parameter W_E is missing"),
         (lambda p: p["layers"][0].pop("W_Q"), "parameter layers.0.W_Q is missing"),
-        (lambda p: p.update(W_X=np.zeros(3)), "parameter W_X is not one that the Config has"),
-        (lambda p: p["layers"].append({"W_Q": np.zeros(2)}), "parameter layers.1.W_Q is not one"),
+        (lambda p: p.update(W_X=np.zeros(3)), "parameter 'W_X' is not one that the Config has"),
+        (lambda p: p["layers"].append({"W_Q": np.zeros(2)}), "parameter 'layers.1.W_Q' is not one"),
         (lambda p: p.update(W_E=np.zeros((4, 3))), r"parameter W_E has shape \(4, 3\); the Config asks for \(3, 4\)"),
         (lambda p: p.update(W_E=np.full((3, 4), np.nan)), "parameter W_E holds NaN or infinity"),
         (lambda p: p.update(W_E=np.zeros((3, 4), np.float32)), "parameters are float32, float64: make all"),
@@ -173,6 +212,13 @@ def test_counts_against_a_count_by_hand(model):
     assert counted.total == total
     assert counted.trainable == total + norms * norm_size
     assert counted.nonzero == counted.unique == total  # random weights: none zero, none alike
+
+
+def test_equal_tables_count_once_as_in_the_book():
+    from handloom.core.transforms import untie
+    from handloom.write import program
+
+    assert count(untie(program("hello"))).total == 72
 
 
 def test_zeros_count_as_entries_and_as_one_value():

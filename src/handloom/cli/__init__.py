@@ -3,7 +3,9 @@
 Whatever goes wrong with what the user gave ends here, as one line on standard error and exit code 2.
 """
 
+import os
 import sys
+from io import TextIOWrapper
 
 import typer
 
@@ -37,10 +39,17 @@ def options(version: bool = typer.Option(False, "--version", help="Show the vers
 
 def main() -> None:
     """The `handloom` command. (Ctrl-C and a reader that has gone, as in `handloom … | head`, are Typer's.)"""
+    for stream in (sys.stdout, sys.stderr):  # a terminal that cannot show ▲ gets a question mark
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
     try:
         code = app(standalone_mode=False) or 0
+        sys.stdout.flush()
     except typer.TyperException as error:
         code = fail(usage_message(error))
+    except OSError as error:  # standard output cannot be written to; it must not be tried again at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = fail(f"cannot write the output: {error.strerror}")
     except ValueError as error:
         from handloom.core import HandloomError
 
@@ -52,7 +61,7 @@ def main() -> None:
 
 def fail(message: str) -> int:
     if message:
-        print(f"handloom: {message}", file=sys.stderr)
+        print("handloom:", " ".join(message.splitlines()), file=sys.stderr)
     return 2
 
 

@@ -15,25 +15,25 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON value a
 
 
 def find_model(name: str) -> "Model":
-    """The model a MODEL argument stands for: what is on disk first, then a program of that name."""
+    """The model a MODEL argument stands for: a program of that name, or else what is on disk."""
     from handloom.core import HandloomError, load
-    from handloom.write import PROGRAMS, program
+    from handloom.core.files import what_is
+    from handloom.write import PROGRAMS, nearest, program
 
+    if name.partition(":")[0] in PROGRAMS:
+        return program(name)
     path = Path(name)
-    if path.is_dir():
-        if not (path / "model.safetensors").is_file():
+    if not name or what_is(path) == "nothing":
+        hint = f"did you mean {near}?" if (near := nearest(name)) else "`handloom write list` shows the programs"
+        raise HandloomError(f"{name or repr(name)}: no such file, and no program of that name; {hint}")
+    if what_is(path) == "folder":
+        if what_is(path / "model.safetensors") != "file":
             raise HandloomError(
                 f"{name} is a folder without a model.safetensors in it; name a model file or a run folder"
             )
-        return load(path / "model.safetensors")
-    if path.is_file() or path.suffix == ".safetensors":
-        return load(path)
-    if name.partition(":")[0] not in PROGRAMS and ("." in path.name or path.is_absolute()):
-        raise HandloomError(
-            f"{name}: no such file, and no program of that name; `handloom write list` shows the programs"
-        )
-    return program(name)
+        path = path / "model.safetensors"
+    return load(path)
 
 
 def print_json(value: Any) -> None:
-    print(json.dumps(value, ensure_ascii=False))
+    print(json.dumps(value))

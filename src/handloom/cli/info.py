@@ -1,5 +1,6 @@
 """handloom info: what a model is."""
 
+import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -32,7 +33,8 @@ def info(
     counts = asdict(count(chosen))
     if as_json:
         print_json(
-            {"config": chosen.config.to_json(), **counts, "dtype": str(chosen.dtype), "notes": chosen.notes}
+            {"config": chosen.config.to_json(), **counts, "dtype": str(chosen.dtype)}
+            | {"vocab": chosen.vocab.to_json(), "notes": dict(chosen.notes)}
             | ({"sites": all_sites(chosen.config)} if sites else {})
         )
         return
@@ -49,13 +51,14 @@ def info(
 
 
 def facts(model: "Model", counts: dict[str, Any]) -> list[tuple[str, str]]:
-    notes = ", ".join(f"{key}: {value}" for key, value in model.notes.items())
+    notes = ", ".join(f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in model.notes.items())
     return [
         (
             "parameters",
             f"{counts['total']:,} total, {counts['nonzero']:,} non-zero, {counts['unique']:,} unique",
         ),
         ("trainable", f"{counts['trainable']:,} values, norms included"),
+        ("biases", ", ".join(model.config.biases) or "none"),
         ("dtype", str(model.dtype)),
         ("tokens", model.vocab.sample()),
         ("notes", notes or "none"),

@@ -32,17 +32,16 @@ def run(
     handloom run hello:message="Good morning" --specials
     handloom run my.safetensors "6 2 12 0" "3 1 2" --temperature 0.8 --seed 7
     """
-    from handloom.core import generate
+    from handloom.core.decoding import continue_texts
 
     chosen = find_model(model)
-    vocab = chosen.vocab
-    prompts = [vocab.encode(text) for text in inputs or [""]]
     with Slowly("decoding") as progress:
-        new = generate(
+        texts = continue_texts(
             chosen,
-            prompts,
+            inputs or [""],
+            specials=specials,
             steps=steps,
-            stop=[vocab.id(token) for token in stop] if stop else None,
+            stop=stop or None,
             temperature=temperature,
             top_k=top_k,
             top_p=top_p,
@@ -50,7 +49,6 @@ def run(
             engine=engine,
             progress=progress,
         )
-    texts = [vocab.decode(ids, specials=specials) for ids in new]
     if as_json:
         print_json({"output": texts})
     else:

@@ -16,9 +16,10 @@ def tour(
     from rich.console import Console
     from rich.syntax import Syntax
 
-    from handloom.core.files import write_atomically
+    from handloom.core.files import check_place, write_atomically
     from handloom.view.tour import page, take
 
+    check_place(output)
     console = Console(highlight=False, quiet=as_json)
     shown = []
     for number, s in enumerate(take(), 1):

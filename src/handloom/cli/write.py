@@ -11,6 +11,7 @@ from handloom.cli.arguments import JsonOption, print_json
 write = typer.Typer(
     name="write", help="Transformers programmed by hand: list them, build model files.", no_args_is_help=True
 )
+SIZES = ("total", "nonzero", "unique")
 
 
 @write.command("list")
@@ -22,20 +23,21 @@ def list_programs(as_json: JsonOption = False) -> None:
     from handloom.core import count
     from handloom.write import PROGRAMS, program
 
-    rows = [{"name": name, **asdict(count(program(name)))} for name in PROGRAMS]
+    rows = [{"name": name, "about": p.about, **asdict(count(program(name)))} for name, p in PROGRAMS.items()]
     if as_json:
         print_json(rows)
         return
-    table = Table("program", "does", *("total", "nonzero", "unique"), box=None)
+    table = Table("program", "about", box=None)
+    for size in SIZES:
+        table.add_column(size, justify="right")
     for row in rows:
-        sizes = [f"{row[key]:,}" for key in ("total", "nonzero", "unique")]
-        table.add_row(str(row["name"]), PROGRAMS[str(row["name"])].about, *sizes)
+        table.add_row(str(row["name"]), str(row["about"]), *(f"{row[size]:,}" for size in SIZES))
     Console().print(table)
 
 
 @write.command()
 def build(
-    program: Annotated[str, typer.Argument(help="A program's name with its parameters.", show_default=False)],
+    program: Annotated[str, typer.Argument(metavar="PROGRAM", help="A name with parameters.", show_default=False)],
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="The model file; default: NAME.safetensors.")
     ] = None,

@@ -11,9 +11,10 @@ What a transformer with a given Config computes is written down in `reference.py
 
 import math
 from dataclasses import asdict, dataclass, fields
+from numbers import Integral, Real
 from typing import Any, Literal, get_args
 
-from handloom.core.errors import HandloomError
+from handloom.core.errors import HandloomError, shown
 
 Norm = Literal["layer", "rms", "none"]
 Place = Literal["pre", "post"]
@@ -43,7 +44,7 @@ class Config:
     d_ff: int = 0  # F, hidden neurons of the MLP in each layer; 0: attention only
     norm: Norm = "layer"
     place: Place = "pre"  # x + f(norm(x)), then a last norm; or post: norm(x + f(x))
-    eps: float = 1e-5
+    eps: float = 1e-5  # added to the variance; with 0 a constant stream, which has none, gives numbers without meaning
     activation: Activation = "gelu_tanh"
     positions: Positions = "table"
     rotary_base: float = 10_000.0
@@ -53,13 +54,15 @@ class Config:
 
     def __post_init__(self) -> None:
         for name, least in SMALLEST.items():
-            check_int(name, getattr(self, name), least)
+            object.__setattr__(self, name, whole(f"Config: {name}", getattr(self, name), least))
         for name, allowed in CHOICES.items():
             check_choice(name, getattr(self, name), allowed)
         for name in ("causal", "tied"):
             check_choice(name, getattr(self, name), (True, False))
-        object.__setattr__(self, "eps", check_number("eps", self.eps, above=-math.ulp(0.0)))
-        object.__setattr__(self, "rotary_base", check_number("rotary_base", self.rotary_base, above=0.0))
+        object.__setattr__(self, "eps", check_number("eps", self.eps))
+        object.__setattr__(self, "rotary_base", check_number("rotary_base", self.rotary_base))
+        if not self.rotary_base:
+            raise HandloomError("Config: rotary_base=0 must be above 0")
         object.__setattr__(self, "biases", check_biases(self.biases))
         if self.layers and self.heads and not self.d_head:
             raise HandloomError(f"Config: {self.heads} heads with d_head=0 cannot attend: set d_head to 1 or more")
@@ -82,17 +85,25 @@ class Config:
             raise HandloomError(f"Config: expected an object of fields, not {type(values).__name__}")
         known = {f.name for f in fields(cls)}
         if unknown := sorted(set(values) - known):
-            raise HandloomError(f"Config: no field {unknown[0]!r}; the fields are {', '.join(sorted(known))}")
+            raise HandloomError(f"Config: no field {shown(unknown[0])}; the fields are {', '.join(sorted(known))}")
         if missing := [name for name in ("vocab", "block", "d_model") if name not in values]:
             raise HandloomError(f"Config: {missing[0]} is missing")
-        if isinstance(values.get("biases"), list):
-            values = values | {"biases": tuple(values["biases"])}
         return cls(**values)
 
 
-def check_int(name: str, value: object, least: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise HandloomError(f"Config: {name}={shown(value)} must be a whole number of at least {least}")
+def whole(name: str, value: Any, least: int) -> int:
+    """value as an int of at least so much; NumPy's integers are ints too."""
+    if issubclass(type(value), Integral) and type(value) is not bool and value >= least:
+        return int(value)
+    raise HandloomError(f"{name}={shown(value)} must be a whole number of at least {least}")
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is a finite number, NumPy's or Python's."""
+    try:
+        return issubclass(type(value), Real) and type(value) is not bool and math.isfinite(value)
+    except OverflowError:  # an int that no float can hold
+        return False
 
 
 def check_choice(name: str, value: object, allowed: tuple[object, ...]) -> None:
@@ -100,32 +111,18 @@ def check_choice(name: str, value: object, allowed: tuple[object, ...]) -> None:
         raise HandloomError(f"Config: {name}={shown(value)} must be one of {', '.join(map(repr, allowed))}")
 
 
-def check_number(name: str, value: object, above: float) -> float:
-    """value as a float, finite and larger than `above`."""
-    try:
-        if isinstance(value, int | float) and not isinstance(value, bool) and above < float(value) < math.inf:
-            return float(value)
-    except OverflowError:
-        pass
-    raise HandloomError(
-        f"Config: {name}={shown(value)} must be a finite number, {'0 or more' if above < 0 else 'above 0'}"
-    )
+def check_number(name: str, value: Any) -> float:
+    """value as a float, finite and not negative."""
+    if is_number(value) and value >= 0:
+        return float(value)
+    raise HandloomError(f"Config: {name}={shown(value)} must be a finite number, 0 or more")
 
 
 def check_biases(value: object) -> tuple[Bias, ...]:
     """The parts named, each once, in the order of `Bias`, so that equal Configs compare equal."""
     parts = get_args(Bias)
-    if not isinstance(value, tuple) or not all(isinstance(part, str) and part in parts for part in value):
-        raise HandloomError(
-            f"Config: biases={shown(value)} must be a tuple of {', '.join(map(repr, parts))}; () for none"
-        )
+    if not isinstance(value, list | tuple | set | frozenset) or not all(
+        isinstance(part, str) and part in parts for part in value
+    ):
+        raise HandloomError(f"Config: biases={shown(value)} must be some of {', '.join(map(repr, parts))}; () for none")
     return tuple(part for part in parts if part in value)
-
-
-def shown(value: object) -> str:
-    """repr, cut short so that an error stays one line."""
-    try:
-        text = repr(value)
-    except ValueError:  # an int of more than 4,300 digits
-        text = "a very large number"
-    return text if len(text) <= 60 else text[:57] + "..."

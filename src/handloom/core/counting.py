@@ -1,9 +1,10 @@
 """Counting a model as The Art of Transformer Programming does (its section 1.3), so that sizes can be compared.
 
 What counts is every entry of the embeddings, of the positions and of the layers, zero or not; a table that serves
-as embedding and unembedding counts once; norm gains and biases are left out; positions that are computed, not
-stored, are free. Three numbers: all entries, the non-zero ones, and how many different values there are (zero
-is one of them). `trainable` is the plain number of values an optimiser would see, norms included.
+as embedding and unembedding counts once, and so do two that are equal; norm gains and biases are left out;
+positions that are computed, not stored, are free. Three numbers: all entries, the non-zero ones, and how many different
+values there are (zero is one of them). `trainable` is the plain number of values an optimiser would see, norms
+included.
 """
 
 from dataclasses import dataclass
@@ -25,7 +26,8 @@ class Count:
 def count(model: Model) -> Count:
     """The size of a model, four ways."""
     arrays = model.flat
-    counted = np.concatenate([array.ravel() for name, array in arrays.items() if not is_norm(name)])
+    left_out = {"W_U"} if not model.config.tied and np.array_equal(arrays["W_U"], arrays["W_E"].T) else set()
+    counted = np.concatenate([a.ravel() for name, a in arrays.items() if not is_norm(name) and name not in left_out])
     return Count(
         total=counted.size,
         nonzero=int(np.count_nonzero(counted)),

@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from handloom.core.config import shown
+from handloom.core.config import is_number, whole
 from handloom.core.engines import Decoder, choose_engine
-from handloom.core.errors import HandloomError
+from handloom.core.errors import HandloomError, shown
 from handloom.core.model import Model
 from handloom.core.sites import Edits
 from handloom.core.tokens import check_tokens
@@ -37,7 +37,7 @@ def generate(
     prompts: Sequence[Sequence[int]],
     *,
     steps: int | None = None,
-    stop: Sequence[int] | None = None,
+    stop: Sequence[int | str] | None = None,
     temperature: float = 0.0,
     top_k: int | None = None,
     top_p: float | None = None,
@@ -51,20 +51,22 @@ def generate(
 
     temperature 0 takes the likeliest token; above it tokens are drawn, from the top_k likeliest, from the fewest that
     hold top_p of the probability, or from all. A row ends with a stop token (the vocabulary's eos, unless told) or
-    after `steps` tokens (if not told: what the model's notes say, or until its block is full). With edits, every
-    step runs the whole window, edited. `progress` is told, now and then, how many tokens there are and how many
-    there will be at most."""
+    after `steps` tokens (if not told: the `decode_steps` of the model's notes, or until its block is full). With
+    edits, every step runs the whole window, edited. `progress` is told, now and then, how many tokens there are and
+    how many there will be at most."""
     choose = chooser(temperature, top_k, top_p)
-    texts = [check_tokens(model.config, prompt).tolist() for prompt in prompts]
+    if not isinstance(prompts, list | tuple | np.ndarray):
+        raise HandloomError(f"prompts={shown(prompts)} must be a list of lists of token ids")
+    texts = [check_prompt(model, prompt) for prompt in prompts]
     limits = [check_steps(model, len(text), steps) for text in texts]
     stops = check_stop(model, stop)
-    check_whole("seed", seed)
+    seed = whole("seed", seed, 0)
     module = choose_engine(engine)
     made: list[list[int]] = [[] for _ in texts]
     for at in range(0, len(texts), GROUP):
         group = range(at, min(at + GROUP, len(texts)))
         rows = Rows(model, module.Decoder(model), [texts[i] for i in group], cache, edits)
-        draws = [np.random.default_rng((seed, i)).random(limits[i] if temperature else 0) for i in group]
+        draws = Draws([np.random.default_rng((seed, i)) for i in group])
         for new in decode(rows, [limits[i] for i in group], stops, choose, draws):
             for i, token in new.items():
                 made[at + i].append(token)
@@ -74,19 +76,32 @@ def generate(
 
 
 def decode(
-    rows: "Rows", limits: list[int], stops: set[int], choose: Choose, draws: list[Array]
+    rows: "Rows", limits: list[int], stops: set[int], choose: Choose, draws: "Draws"
 ) -> Iterator[dict[int, int]]:
     """Step by step the new tokens of a group of rows, decoded together; a row leaves when it is finished."""
     live = [i for i, limit in enumerate(limits) if limit]
     step = 0
     while live:
-        uniform = np.array([draws[i][step] if draws[i].size else 0.0 for i in live])
-        new = dict(zip(live, choose(rows.next_logits(live), uniform).tolist(), strict=True))
+        new = dict(zip(live, choose(rows.next_logits(live), draws.at(step)[live]).tolist(), strict=True))
         for i, token in new.items():
             rows.texts[i].append(token)
         yield new
         step += 1
         live = [i for i in live if new[i] not in stops and step < limits[i]]
+
+
+class Draws:
+    """A uniform number for every row and step, each row's from its own generator."""
+
+    ahead = 64  # steps drawn at once
+
+    def __init__(self, generators: list[np.random.Generator]) -> None:
+        self.generators = generators
+
+    def at(self, step: int) -> Array:
+        if step % self.ahead == 0:
+            self.drawn = np.stack([generator.random(self.ahead) for generator in self.generators])
+        return self.drawn[:, step % self.ahead]
 
 
 class Rows:
@@ -102,7 +117,7 @@ class Rows:
 
     def next_logits(self, rows: list[int]) -> Array:
         """The logits (B, V) at the end of these rows."""
-        logits = np.empty((len(self.texts), self.vocab))
+        logits = np.empty((len(self.texts), self.vocab))  # by row; those not asked for stay as they are
         inside = [i for i in rows if self.cache and len(self.texts[i]) <= self.block]
         if inside:
             logits[inside] = self.decoder.advance(inside, [self.texts[i][self.fed[i] :] for i in inside])
@@ -119,14 +134,15 @@ class Rows:
         return logits[rows]
 
 
-def chooser(temperature: float, top_k: int | None, top_p: float | None) -> Choose:
+def chooser(temperature: Any, top_k: Any, top_p: Any) -> Choose:
     """How the next token is chosen: a function of the logits (B, V) and one uniform number a row."""
-    if not 0.0 <= temperature < np.inf:
-        raise HandloomError(f"temperature={temperature} must be 0 (the likeliest token) or a number above it")
-    if top_k is not None and top_k < 1:
-        raise HandloomError(f"top_k={top_k} must be at least 1")
-    if top_p is not None and not 0.0 < top_p <= 1.0:
-        raise HandloomError(f"top_p={top_p} must be above 0 and at most 1")
+    if not is_number(temperature) or temperature < 0.0:
+        raise HandloomError(f"temperature={shown(temperature)} must be 0 (the likeliest token) or a number above it")
+    if top_p is not None and (not is_number(top_p) or not 0.0 < top_p <= 1.0):
+        raise HandloomError(f"top_p={shown(top_p)} must be above 0 and at most 1")
+    top_k = None if top_k is None else whole("top_k", top_k, 1)
+    if temperature == 0.0 and (top_k, top_p) != (None, None):
+        raise HandloomError("top_k and top_p say what to draw from, and at temperature 0 nothing is drawn: give one")
     if temperature == 0.0:
         return lambda logits, uniform: logits.argmax(-1)
     if top_k is None and top_p is None:
@@ -135,7 +151,8 @@ def chooser(temperature: float, top_k: int | None, top_p: float | None) -> Choos
 
 
 def probabilities(logits: Array, temperature: float) -> Array:
-    weights: Array = np.exp((logits - logits.max(-1, keepdims=True)) / temperature)
+    with np.errstate(over="ignore"):  # a temperature near 0 makes what is unlikely infinitely so
+        weights: Array = np.exp((logits - logits.max(-1, keepdims=True)) / temperature)
     return weights / weights.sum(-1, keepdims=True)
 
 
@@ -158,29 +175,34 @@ def draw_from_top(p: Array, uniform: Array, top_k: int | None, top_p: float | No
     return np.take_along_axis(order, draw(ranked, uniform)[:, None], -1)[:, 0]
 
 
+def check_prompt(model: Model, prompt: Sequence[int]) -> list[int]:
+    ids = check_tokens(model.config, prompt)
+    if ids.ndim != 1:
+        raise HandloomError(f"a prompt must be one list of token ids; this one has the shape {ids.shape}")
+    return ids.tolist()
+
+
 def check_steps(model: Model, length: int, steps: int | None) -> int:
     """How many tokens a row may get."""
-    steps = model.notes.get("steps") if steps is None else steps
+    steps = model.notes.get("decode_steps") if steps is None else steps
     if steps is None:
         return model.config.block - length + 1  # the last position of a full block still has something to say
-    return check_whole("steps", steps)
+    return whole("steps", steps, 0)
 
 
-def check_whole(name: str, value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise HandloomError(f"{name}={shown(value)} must be a whole number of at least 0")
-    return value
-
-
-def check_stop(model: Model, stop: Sequence[int] | None) -> set[int]:
+def check_stop(model: Model, stop: Sequence[int | str] | None) -> set[int]:
+    """The ids of the tokens that end a row, given as ids or as tokens."""
     if stop is None:
-        return set() if model.vocab.eos is None else {model.vocab.id(model.vocab.eos)}
-    if wrong := [token for token in stop if not 0 <= token < model.config.vocab]:
+        stop = [] if model.vocab.eos is None else [model.vocab.eos]
+    if not isinstance(stop, list | tuple | set | frozenset | np.ndarray):
+        raise HandloomError(f"stop={shown(stop)} must be a list of tokens")
+    ids = {model.vocab.id(token) if isinstance(token, str) else whole("stop token", token, 0) for token in stop}
+    if wrong := [token for token in ids if token >= model.config.vocab]:
         raise HandloomError(f"stop token {wrong[0]} is not in the vocabulary; tokens are 0 to {model.config.vocab - 1}")
-    return set(stop)
+    return ids
 
 
-def continue_texts(model: Model, texts: Sequence[str], **how: Any) -> list[str]:
-    """`generate`, from text to text."""
+def continue_texts(model: Model, texts: Sequence[str], specials: bool = False, **how: Any) -> list[str]:
+    """`generate`, from text to text; with specials, special tokens such as <eos> are shown."""
     prompts = [model.vocab.encode(text) for text in texts]
-    return [model.vocab.decode(new) for new in generate(model, prompts, **how)]
+    return [model.vocab.decode(new, specials) for new in generate(model, prompts, **how)]

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, Protocol, cast
 
-from handloom.core.config import shown
-from handloom.core.errors import HandloomError
+from handloom.core.errors import HandloomError, shown
 from handloom.core.model import Model
 from handloom.core.sites import Edits, Trace, Want
 
@@ -32,7 +31,7 @@ class Engine(Protocol):
 
 def choose_engine(name: str) -> Engine:
     """The engine of that name."""
-    if name not in MODULES:
+    if not isinstance(name, str) or name not in MODULES:
         raise HandloomError(f"no engine {shown(name)}; the engines are {', '.join(MODULES)}")
     try:
         return cast(Engine, import_module(MODULES[name]))

@@ -7,3 +7,12 @@ and exits with code 2; in Python it is a `ValueError`, so code that catches thos
 
 class HandloomError(ValueError):
     """Something given to handloom cannot be used as it is; the message says why and what would do."""
+
+
+def shown(value: object) -> str:
+    """repr, cut short so that an error stays one line."""
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # an int of more than 4,300 digits, lists in lists in lists
+        text = f"a very large {type(value).__name__}"
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -4,7 +4,7 @@
     model = load("hello.safetensors")
 
 The arrays have the names of `params.flatten`. The metadata has one entry, `handloom`, a JSON object: `version` (of this
-format), `config`, `vocab`, `notes`, and `sha256`, a digest of all of it and of the arrays: a file that has changed is
+format), `config`, `vocab`, `notes`, and `sha256`, a digest of all of it and of the arrays: a file that was damaged is
 refused, and one model always makes the same bytes. Nothing in a file can run code. A file is written beside its
 place and then moved there, so that there is always a whole file or none.
 """
@@ -12,14 +12,17 @@ place and then moved there, so that there is always a whole file or none.
 import hashlib
 import json
 import os
+import stat
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from handloom.core.config import Config, shown
-from handloom.core.errors import HandloomError
+from handloom.core import params as parameters
+from handloom.core.config import Config
+from handloom.core.errors import HandloomError, shown
 from handloom.core.model import Model
 from handloom.core.vocab import Vocab
 
@@ -34,32 +37,50 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
         "version": VERSION,
         "config": model.config.to_json(),
         "vocab": model.vocab.to_json(),
-        "notes": model.notes,
+        "notes": dict(model.notes),
     }
     about["sha256"] = digest(about, model.flat)
-    write_atomically(Path(path), to_bytes(model.flat, {"handloom": json.dumps(about)}))
+    write_atomically(as_path(path), to_bytes(model.flat, {"handloom": json.dumps(about, sort_keys=True)}))
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """All of the data at that path, or no change."""
-    if path.is_dir():
-        raise HandloomError(f"{path} is a folder; give the name of a file in it")
+    """All of the data at that path, or no change. (A device or a pipe is written to as it is.)"""
+    path = check_place(path)
     try:
-        handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        if path.exists() and not path.is_file():
+            path.write_bytes(data)
+            return
+        mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o666 & ~current_umask()
+        handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(beside, mode)
+            os.replace(beside, path)
+        except BaseException:
+            os.unlink(beside)
+            raise
     except OSError as error:
         raise HandloomError(f"cannot write {path}: {error.strerror}") from error
+
+
+def check_place(path: Path) -> Path:
+    """Where a file is to be written, links followed; refused if nothing can be written there."""
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(beside, 0o666 & ~current_umask())
-        os.replace(beside, path)
-    except BaseException as error:
-        os.unlink(beside)
-        if isinstance(error, OSError):
-            raise HandloomError(f"cannot write {path}: {error.strerror}") from error
-        raise
+        place = path.resolve()
+        if place.is_dir():
+            raise HandloomError(f"{path} is a folder; give the name of a file in it")
+        if not place.parent.is_dir():
+            raise HandloomError(f"cannot write {path}: there is no folder {path.parent}")
+        if not os.access(place if place.exists() else place.parent, os.W_OK):
+            raise HandloomError(f"cannot write {path}: permission denied")
+    except (OSError, ValueError) as error:
+        if isinstance(error, HandloomError):
+            raise
+        raise HandloomError(f"cannot write {shown(str(path))}: {getattr(error, 'strerror', None) or error}") from error
+    return place
 
 
 def current_umask() -> int:
@@ -71,48 +92,80 @@ def current_umask() -> int:
 
 def load(path: str | os.PathLike[str]) -> Model:
     """Read a model file, checked: names, shapes, dtypes, finite values, and that it is what was saved."""
-    path = Path(path)
-    if path.is_dir():
-        raise HandloomError(f"{path} is a folder, not a model file; name the .safetensors file")
-    if not path.is_file():
-        raise HandloomError(f"{path}: no such file")
-    try:
-        metadata, arrays = read(path)
-        return model_from(metadata, arrays)
-    except HandloomError as error:
-        raise HandloomError(f"{path} is not a model that can be loaded: {error}") from error
-
-
-def read(path: Path) -> tuple[dict[str, str], dict[str, Any]]:
-    """The metadata and the arrays of any safetensors file."""
     from safetensors import SafetensorError, safe_open
 
+    path = as_path(path)
+    if what_is(path) == "folder":
+        raise HandloomError(f"{path} is a folder, not a model file; name the .safetensors file")
+    if what_is(path) == "nothing":
+        raise HandloomError(f"{path}: no such file")
+    if not os.access(path, os.R_OK):
+        raise HandloomError(f"{path} cannot be read: permission denied")
     try:
         with safe_open(path, framework="numpy") as file:
-            return file.metadata() or {}, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            return read(file)
+    except HandloomError as error:
+        raise HandloomError(f"{path} is not a model that can be loaded: {error}") from error
     except OSError as error:
-        raise HandloomError(f"it cannot be read ({error.strerror or error})") from error
-    except (SafetensorError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise HandloomError(f"it is cut short, damaged or not a safetensors file ({one_line(error)})") from error
+        raise HandloomError(f"{path} cannot be read: {error.strerror or one_line(error)}") from error
+    except SafetensorError as error:
+        why = f"it is cut short, damaged or not a safetensors file ({one_line(error)})"
+        raise HandloomError(f"{path} is not a model that can be loaded: {why}") from error
 
 
-def model_from(metadata: dict[str, str], arrays: dict[str, Any]) -> Model:
-    """A Model from what a file holds."""
+def as_path(path: Any) -> Path:
+    if not isinstance(path, str | os.PathLike):
+        raise HandloomError(f"expected the name of a file, not {shown(path)}")
+    return Path(path)
+
+
+def what_is(path: Path) -> str:
+    """Whether there is a file, a folder or nothing (a pipe or a device is nothing that can be loaded)."""
+    try:
+        return "folder" if path.is_dir() else "file" if path.is_file() else "nothing"
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise HandloomError(f"{shown(str(path))} cannot be opened: {why}") from error
+
+
+@dataclass(frozen=True)
+class Described:
+    """What the header of a file says of an array."""
+
+    shape: tuple[int, ...]
+    dtype: str
+
+
+def read(file: Any) -> Model:
+    """The model in an open safetensors file. The arrays are read last, when all that is said of them is right."""
+    about = read_about(file.metadata() or {})
+    config, vocab, notes = Config.from_json(about["config"]), Vocab.from_json(about["vocab"]), about["notes"]
+    if not isinstance(notes, dict):
+        raise HandloomError("its notes are not an object")
+    slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
+    kinds = {"F32": "float32", "F64": "float64"}
+    described = {n: Described(tuple(s.get_shape()), kinds.get(s.get_dtype(), s.get_dtype())) for n, s in slices.items()}
+    parameters.check(config, described)
+    arrays = {name: file.get_tensor(name) for name in slices}
+    if about.pop("sha256") != digest(about, arrays):
+        raise HandloomError("it is damaged: its contents are not those that were saved (the sha256 does not match)")
+    return Model(config, arrays, vocab, notes)
+
+
+def read_about(metadata: dict[str, str]) -> dict[str, Any]:
+    """What the metadata says, if handloom wrote it and its format is this one."""
     if "handloom" not in metadata:
         raise HandloomError("it is a safetensors file, but handloom did not write it (no 'handloom' in its metadata)")
     try:
         about = json.loads(metadata["handloom"])
+        json.dumps(about)  # what cannot be written again cannot be checked
     except (ValueError, RecursionError) as error:
         raise HandloomError(f"it is damaged: its metadata is not JSON ({one_line(error)})") from error
     if not isinstance(about, dict) or set(about) != {"version", "config", "vocab", "notes", "sha256"}:
         raise HandloomError("it is damaged: its metadata must be version, config, vocab, notes and sha256")
     if about["version"] != VERSION:
         raise HandloomError(f"its format is {shown(about['version'])}, and this version of handloom reads {VERSION}")
-    if about.pop("sha256") != digest(about, arrays):
-        raise HandloomError("it is damaged: its contents are not those that were saved (the sha256 does not match)")
-    if not isinstance(about["notes"], dict):
-        raise HandloomError("its notes are not an object")
-    return Model(Config.from_json(about["config"]), arrays, Vocab.from_json(about["vocab"]), about["notes"])
+    return about
 
 
 def digest(about: dict[str, Any], arrays: dict[str, Any]) -> str:
@@ -121,7 +174,7 @@ def digest(about: dict[str, Any], arrays: dict[str, Any]) -> str:
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
         seal.update(json.dumps([name, str(array.dtype), array.shape]).encode())
-        seal.update(array.tobytes())
+        seal.update(array.data if array.size else b"")
     return seal.hexdigest()
 
 

@@ -6,12 +6,15 @@
 Both bring the models to common sizes with `transforms.pad`, so that what each computes stays what it was.
 """
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 
 from handloom.core import params as parameters
 from handloom.core.errors import HandloomError
 from handloom.core.model import Model
-from handloom.core.transforms import Array, Flat, add_biases, changed, pad, part, store_positions, untie
+from handloom.core.transforms import Array, Flat, add_biases, pad, part, store_positions, untie
 
 
 def stack(first: Model, second: Model) -> Model:
@@ -19,14 +22,14 @@ def stack(first: Model, second: Model) -> Model:
     its own embeddings, and reads the logits off. Exact: the logits are those of the second run with its stream set to
     the first's. Refused if the two do not fit (other vocabulary, width, norms, activation, masks or rotary turns)."""
     first, second = level(first, second, "heads", "d_head", "d_ff")
-    agree(first, second, "block", "block", "d_model", "norm", "place", "eps", "activation", "causal")
+    agree(first, second, "block", "d_model", "norm", "place", "eps", "activation", "causal")
     if "rotary" in (first.config.positions, second.config.positions):
         agree(first, second, "positions", "rotary_base")
     if not (first.config.tied and second.config.tied and np.array_equal(first.params["W_E"], second.params["W_E"])):
         first, second = untie(first), untie(second)
     upper = {name: array for name, array in second.flat.items() if part(name) in ("W_U", "b_U") or "ln_final" in name}
     flat = first.flat | upper | shifted_layers(second, first.config.layers)
-    return changed(first, flat, layers=first.config.layers + second.config.layers)
+    return merged(first, second, "stack", flat, layers=first.config.layers + second.config.layers)
 
 
 def beside(first: Model, second: Model) -> Model:
@@ -35,12 +38,23 @@ def beside(first: Model, second: Model) -> Model:
     if first.config.norm != "none" or second.config.norm != "none":
         raise HandloomError("beside: a norm over both streams would mix them; both models must have norm='none'")
     first, second = level(store_positions(first), store_positions(second), "d_head")
-    agree(first, second, "block", "layers", "activation", "causal", "positions", "rotary_base")
+    agree(first, second, "block", "layers", "activation", "causal", "positions")
+    if first.config.positions == "rotary":
+        agree(first, second, "rotary_base")
     if not (first.config.tied and second.config.tied):
         first, second = untie(first), untie(second)
-    flat = {name: joined(part(name), array, second.flat[name]) for name, array in first.flat.items()}
+    other = second.flat
+    flat = {name: joined(part(name), array, other[name]) for name, array in first.flat.items()}
     a, b = first.config, second.config
-    return changed(first, flat, d_model=a.d_model + b.d_model, heads=a.heads + b.heads, d_ff=a.d_ff + b.d_ff)
+    return merged(
+        first, second, "beside", flat, d_model=a.d_model + b.d_model, heads=a.heads + b.heads, d_ff=a.d_ff + b.d_ff
+    )
+
+
+def merged(first: Model, second: Model, how: str, flat: Flat, **fields: Any) -> Model:
+    """The first model's Config with some fields replaced; the notes of both."""
+    notes = {"made": how, "of": [dict(first.notes), dict(second.notes)]}
+    return Model(replace(first.config, **fields), flat, first.vocab, notes)
 
 
 def level(first: Model, second: Model, *sizes: str) -> tuple[Model, Model]:

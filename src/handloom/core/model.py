@@ -12,13 +12,14 @@ A Model does not change: its arrays are read-only copies. `model.with_(...)` mak
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, overload
 
 import numpy as np
 
 from handloom.core import params as parameters
 from handloom.core.config import Config
-from handloom.core.errors import HandloomError
+from handloom.core.errors import HandloomError, shown
 from handloom.core.params import Params
 from handloom.core.vocab import Vocab
 
@@ -33,18 +34,30 @@ class Model:
     notes: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.config, Config) or not isinstance(self.vocab, Vocab):
+            raise HandloomError("Model: takes a Config, its parameters, a Vocab and optionally notes, in this order")
         if len(self.vocab) != self.config.vocab:
             raise HandloomError(
                 f"Model: the vocabulary has {len(self.vocab)} tokens, the Config asks for {self.config.vocab}"
             )
-        flat = {name: fixed(array) for name, array in parameters.flatten(self.params).items()}
+        if not isinstance(self.params, Mapping):
+            raise HandloomError(f"Model: params must be a dict of arrays, not {shown(self.params)}")
+        flat = {name: fixed(name, array) for name, array in parameters.flatten(self.params).items()}
         parameters.check(self.config, flat)
-        object.__setattr__(self, "params", parameters.unflatten(self.config, flat))
+        parameters.check_finite(flat)
+        ordered = {name: flat[name] for name, _ in parameters.shapes(self.config)}
+        nested = parameters.unflatten(self.config, ordered)
+        nested["layers"] = tuple(map(MappingProxyType, nested["layers"]))
+        object.__setattr__(self, "params", MappingProxyType(nested))
         try:
             notes = json.loads(json.dumps(dict(self.notes), allow_nan=False))
         except (TypeError, ValueError, RecursionError) as error:
             raise HandloomError(f"Model: notes must be plain JSON values ({error})") from error
-        object.__setattr__(self, "notes", notes)
+        object.__setattr__(self, "notes", MappingProxyType(notes))
+
+    def __reduce__(self) -> Any:
+        """Copies and pickles are made anew, checked and read-only."""
+        return Model, (self.config, self.flat, self.vocab, dict(self.notes))
 
     def __repr__(self) -> str:
         c = self.config
@@ -63,6 +76,8 @@ class Model:
 
     def astype(self, dtype: Any) -> "Model":
         """The same model with its weights rounded to float32, or held in float64."""
+        if dtype not in (np.float32, np.float64, "float32", "float64"):
+            raise HandloomError(f"a model's dtype is float32 or float64, not {shown(dtype)}")
         if self.dtype == np.dtype(dtype):
             return self
         return self.with_(params={name: array.astype(dtype) for name, array in self.flat.items()})
@@ -79,13 +94,20 @@ class Model:
         """Go on from a text, or from each of several; `how` is as in `generate`."""
         from handloom.core.decoding import continue_texts
 
+        if not isinstance(text, str | list | tuple):
+            raise HandloomError(f"a model goes on from a text or a list of texts, not {shown(text)}")
         return continue_texts(self, [text], **how)[0] if isinstance(text, str) else continue_texts(self, text, **how)
 
 
-def fixed(array: Any) -> np.ndarray[Any, Any]:
-    """A read-only array of its own; whole numbers become float64."""
-    array = np.asarray(array)
+def fixed(name: str, array: Any) -> np.ndarray[Any, Any]:
+    """A read-only array of its own; whole numbers become float64, a tensor comes back from where it is."""
+    try:
+        array = np.asarray(array.detach().cpu() if hasattr(array, "detach") else array)
+    except (TypeError, ValueError) as error:
+        raise HandloomError(f"parameter {shown(name)} is not an array of numbers: {shown(array)}") from error
+    if array.dtype.kind in "iub":
+        array = array.astype(np.float64)
     if array.flags.writeable or array.base is not None or not array.flags.c_contiguous:
-        array = np.array(array, order="C", dtype=np.float64 if array.dtype.kind in "iub" else None)
+        array = np.array(array, order="C")
         array.flags.writeable = False
     return array

@@ -16,15 +16,15 @@ computes its output bias and nothing else.
 `flatten` names each array by its path, `layers.0.W_Q`; these are the names in a model file.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
-from handloom.core.config import Config
-from handloom.core.errors import HandloomError
+from handloom.core.config import Config, whole
+from handloom.core.errors import HandloomError, shown
 
-Params = dict[str, Any]
+Params = Mapping[str, Any]  # nested: a mapping of arrays, of mappings, and of a list of mappings
 Shape = tuple[int, ...]
 
 
@@ -76,18 +76,18 @@ def flatten(params: Params) -> dict[str, Any]:
     """{"layers": [{"W_Q": a}]} → {"layers.0.W_Q": a}. What is flat already stays as it is."""
     flat: dict[str, Any] = {}
     for key, value in params.items():
-        if isinstance(value, list | tuple) and all(isinstance(item, dict) for item in value):
+        if isinstance(value, list | tuple) and all(isinstance(item, Mapping) for item in value):
             value = {str(i): item for i, item in enumerate(value)}
-        if isinstance(value, dict):
+        if isinstance(value, Mapping):
             flat |= {f"{key}.{inner}": array for inner, array in flatten(value).items()}
         else:
             flat[key] = value
     return flat
 
 
-def unflatten(config: Config, flat: dict[str, Any]) -> Params:
+def unflatten(config: Config, flat: dict[str, Any]) -> dict[str, Any]:
     """The inverse of `flatten`. `layers` is always there, if only as an empty list."""
-    params: Params = {}
+    params: dict[str, Any] = {}
     for name, array in flat.items():
         *path, last = name.split(".")
         place: Any = params
@@ -99,14 +99,14 @@ def unflatten(config: Config, flat: dict[str, Any]) -> Params:
     return params
 
 
-def zeros(config: Config, dtype: Any = np.float64) -> Params:
+def zeros(config: Config, dtype: Any = np.float64) -> dict[str, Any]:
     """All weights zero and all norm gains one: layers that pass on what they are given. Written models start here."""
     return build(config, lambda name, shape: np.full(shape, float(is_gain(name)), dtype))
 
 
-def random(config: Config, seed: int, scale: float = 0.02, dtype: Any = np.float64) -> Params:
+def random(config: Config, seed: int, scale: float = 0.02, dtype: Any = np.float64) -> dict[str, Any]:
     """Weights drawn from a normal distribution; biases zero and gains one, as GPT-2 starts."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(whole("seed", seed, 0))
 
     def draw(name: str, shape: Shape) -> Any:
         if name.rpartition(".")[2].startswith("W_"):
@@ -116,7 +116,7 @@ def random(config: Config, seed: int, scale: float = 0.02, dtype: Any = np.float
     return build(config, draw)
 
 
-def build(config: Config, make: Callable[[str, Shape], Any]) -> Params:
+def build(config: Config, make: Callable[[str, Shape], Any]) -> dict[str, Any]:
     """Params whose every array is make(name, shape)."""
     return unflatten(config, {name: make(name, shape) for name, shape in shapes(config)})
 
@@ -130,19 +130,24 @@ def is_norm(name: str) -> bool:
 
 
 def check(config: Config, flat: dict[str, Any]) -> None:
-    """Refuse arrays whose names, shapes, dtypes or values are not what the Config asks for."""
+    """Refuse arrays whose names, shapes or dtypes are not what the Config asks for. (Anything with a shape and a dtype
+    will do, so that a file can be checked before it is read.)"""
     # every layer has at least W_Q, so a Config that claims more layers than there are arrays ends here,
     # before its shapes are listed
     expected = dict(shapes(config)) if config.layers <= len(flat) else {f"layers.{len(flat)}.W_Q": ()}
     if missing := [name for name in expected if name not in flat]:
         raise HandloomError(f"parameter {missing[0]} is missing; the Config asks for it")
     if extra := [name for name in flat if name not in expected]:
-        raise HandloomError(f"parameter {extra[0]} is not one that the Config has; leave it out or change the Config")
-    dtypes = {array.dtype for array in flat.values()}
-    if not dtypes <= {np.dtype(np.float32)} and not dtypes <= {np.dtype(np.float64)}:
-        raise HandloomError(f"parameters are {', '.join(sorted(map(str, dtypes)))}: make all float32 or all float64")
+        raise HandloomError(f"parameter {shown(extra[0])} is not one that the Config has; leave it out")
+    dtypes = {str(array.dtype) for array in flat.values()}
+    if dtypes not in ({"float32"}, {"float64"}):
+        raise HandloomError(f"parameters are {', '.join(sorted(dtypes))}: make all float32 or all float64")
     for name, shape in expected.items():
-        if flat[name].shape != shape:
-            raise HandloomError(f"parameter {name} has shape {flat[name].shape}; the Config asks for {shape}")
-        if not np.isfinite(flat[name]).all():
+        if tuple(flat[name].shape) != shape:
+            raise HandloomError(f"parameter {name} has shape {tuple(flat[name].shape)}; the Config asks for {shape}")
+
+
+def check_finite(flat: dict[str, Any]) -> None:
+    for name, array in flat.items():
+        if not np.isfinite(array).all():
             raise HandloomError(f"parameter {name} holds NaN or infinity; every weight must be a finite number")

@@ -52,8 +52,9 @@ def forward(
 
     x = tap("embed", p["W_E"][ids])  # (T, D)
     if config.positions in ("table", "sinusoid"):
-        table = p["W_pos"] if config.positions == "table" else sinusoid(start + ids.shape[-1], config.d_model)
-        x = x + tap("pos_embed", np.broadcast_to(table[start : start + ids.shape[-1]], x.shape))
+        at = np.arange(start, start + ids.shape[-1])
+        rows = p["W_pos"][at] if config.positions == "table" else sinusoid(at, config.d_model)  # (T, D)
+        x = x + tap("pos_embed", np.broadcast_to(rows, x.shape))
     for i, layer in enumerate(p["layers"]):
         x = transformer_layer(config, layer, x, i, tap, past)
     x = norm(config, p.get("ln_final"), tap("resid_final", x), "ln_final", tap)
@@ -149,10 +150,10 @@ ACTIVATIONS = {
 }
 
 
-def sinusoid(length: int, d_model: int) -> Array:
+def sinusoid(positions: np.ndarray[Any, Any], d_model: int) -> Array:
     """The fixed positions of Vaswani et al.: column 2j is sin(t / 10000^(2j/D)), column 2j + 1 its cosine."""
     frequencies = 10_000.0 ** (-(np.arange(d_model) // 2 * 2) / d_model)
-    angles = np.arange(length)[:, None] * frequencies  # (T, D)
+    angles = positions[..., None] * frequencies  # (T, D)
     return np.where(np.arange(d_model) % 2 == 0, np.sin(angles), np.cos(angles))
 
 
@@ -167,7 +168,7 @@ def rotate(x: Array, start: int, base: float) -> Array:
 
 def cast(new: Any, old: Array) -> Array:
     """An edit's replacement, as an array like the one it replaces."""
-    return np.broadcast_to(np.asarray(new, old.dtype), old.shape)
+    return np.array(np.broadcast_to(np.asarray(new, old.dtype), old.shape))
 
 
 class Past:

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
-from handloom.core.config import Config, shown
-from handloom.core.errors import HandloomError
+from handloom.core.config import Config
+from handloom.core.errors import HandloomError, shown
 
 Edit = Any  # an array that fits the site, a number, or a function of the site's value
 Edits = Mapping[str, Edit]
@@ -90,6 +90,9 @@ class Trace(Mapping[str, Any]):
             raise HandloomError(f"site {shown(site)} was not recorded; recorded: {', '.join(self) or 'nothing'}")
         return self.values_by_site[site]
 
+    def get(self, site: str, default: Any = None) -> Any:
+        return self.values_by_site.get(site, default)
+
     def __iter__(self) -> Iterator[str]:
         return iter(self.values_by_site)
 
@@ -124,11 +127,11 @@ class Tap:
         self.edits: dict[str, Edit] = {}
         if not self.idle:
             known = sites(config)
-            self.want = {
-                site for pattern in ([want] if isinstance(want, str) else want) for site in match(pattern, known)
-            }
-            for pattern, edit in (edits or {}).items():
-                self.edits |= dict.fromkeys(match(pattern, known), edit)
+            self.want = {site for pattern in as_list(want) for site in match(pattern, known)}
+            if not isinstance(edits, Mapping | None):
+                raise HandloomError(f"edits={shown(edits)} must be a dict from sites to what they become")
+            for pattern, edit in sorted((edits or {}).items(), key=lambda item: item[0] in known):
+                self.edits |= dict.fromkeys(match(pattern, known), edit)  # a site's own name comes last, and holds
 
     def __call__(self, site: str, value: Any) -> Any:
         if self.idle:
@@ -149,16 +152,33 @@ class Tap:
             if new is None:
                 raise TypeError
             return self.cast(new, old)
-        except (TypeError, ValueError, RuntimeError) as error:
+        except (TypeError, ValueError, RuntimeError, OverflowError) as error:
             got = f"shape {tuple(new.shape)}" if hasattr(new, "shape") else shown(new)
+            why = " ".join(str(error).split()) or "it gave nothing"
             raise HandloomError(
-                f"the edit of {site} gave {got}; it needs numbers of shape {tuple(old.shape)}"
+                f"the edit of {site} gave {got}; it needs numbers of shape {tuple(old.shape)} ({why})"
             ) from error
+
+
+def as_list(want: Any) -> list[Any]:
+    try:
+        return [want] if isinstance(want, str) else list(want)
+    except TypeError as error:
+        raise HandloomError(f"want={shown(want)} must be the name of a site or a list of names") from error
 
 
 def match(pattern: object, known: dict[str, str]) -> list[str]:
     """The sites a name or a pattern such as `*.pattern` stands for."""
     found = [site for site in known if isinstance(pattern, str) and fnmatchcase(site, pattern)]
     if not found:
-        raise HandloomError(f"no site {shown(pattern)} in this model; its sites are {', '.join(known)}")
+        raise HandloomError(f"no site {shown(pattern)} in this model; its sites are {listed(known)}")
     return found
+
+
+def listed(known: dict[str, str]) -> str:
+    """The names, those of the layers beyond the first left out where there are many."""
+    layers = {site.partition(".")[0] for site in known if "." in site}
+    if len(layers) > 2:
+        short = [site for site in known if "." not in site or site.startswith("0.")]
+        return f"{', '.join(short)}, and as for layer 0 so for 1 to {len(layers) - 1}"
+    return ", ".join(known)

@@ -5,16 +5,18 @@ from typing import Any
 import numpy as np
 
 from handloom.core.config import Config
-from handloom.core.errors import HandloomError
+from handloom.core.errors import HandloomError, shown
 
 
 def check_tokens(config: Config, tokens: Any, start: int = 0) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Token ids (..., T) as an integer array: at least one, no more than fit in the block, all in the vocabulary."""
     try:
-        ids = np.asarray(tokens)
+        ids = np.asarray(tokens.cpu() if hasattr(tokens, "cpu") else tokens)  # a tensor may be on a GPU
     except ValueError as error:
         raise HandloomError("the prompts differ in length; run them one by one, or use generate") from error
-    if ids.ndim == 0 or ids.shape[-1] == 0:
+    if ids.ndim == 0:
+        raise HandloomError(f"tokens must be a list of token ids, not {shown(tokens)}")
+    if ids.shape[-1] == 0:
         raise HandloomError("the prompt is empty; give at least one token")
     if ids.dtype.kind not in "iu":
         raise HandloomError(f"tokens must be whole numbers, not {ids.dtype}; vocab.encode makes them from text")

@@ -22,6 +22,7 @@ from torch import Tensor
 from handloom.core import params as parameters
 from handloom.core import reference
 from handloom.core.config import Config
+from handloom.core.errors import HandloomError
 from handloom.core.model import Model
 from handloom.core.params import Params
 from handloom.core.sites import Edits, Tap, Trace, Want
@@ -82,12 +83,10 @@ def compute(
 
 def position_rows(config: Config, p: Params, ids: Tensor, past: "Past | None") -> Tensor:
     """What is added to the embeddings, (T, D) or, where rows of the batch are at different positions, (B, T, D)."""
-    T = ids.shape[-1]
-    table = p["W_pos"] if config.positions == "table" else None
-    if table is None:
-        length = past.total if past else T
-        table = torch.as_tensor(reference.sinusoid(length, config.d_model), device=ids.device)
-    return table[past.positions] if past else table[:T]
+    at = past.positions if past else torch.arange(ids.shape[-1], device=ids.device)
+    if config.positions == "table":
+        return p["W_pos"][at]
+    return torch.as_tensor(reference.sinusoid(at.cpu().numpy(), config.d_model), device=ids.device)
 
 
 def transformer_layer(config: Config, p: Params, x: Tensor, i: int, tap: Tap, past: "Past | None") -> Tensor:
@@ -140,19 +139,27 @@ def attention(config: Config, p: Params, x: Tensor, i: int, tap: Tap, past: "Pas
 
 def project(config: Config, p: Params, x: Tensor) -> tuple[Tensor, ...]:
     """Queries, keys and values, (B, H, T, K) each, out of one matrix product."""
-    W = torch.cat([p["W_Q"], p["W_K"], p["W_V"]]).transpose(1, 2).flatten(0, 1)  # (3·H·K, D)
-    b = torch.cat([p["b_Q"], p["b_K"], p["b_V"]]).flatten() if "b_Q" in p else None
+    W, b = p.get("fused") or fused(p)
     heads = F.linear(x, W, b).unflatten(-1, (3, config.heads, config.d_head))  # (B, T, 3, H, K)
     return tuple(part.transpose(-3, -2) for part in heads.unbind(-3))
 
 
+def fused(p: Params) -> tuple[Tensor, Tensor | None]:
+    """W_Q, W_K and W_V as one matrix, (3·H·K, D), and their biases as one vector."""
+    W = torch.cat([p["W_Q"], p["W_K"], p["W_V"]]).transpose(1, 2).flatten(0, 1)
+    return W, torch.cat([p["b_Q"], p["b_K"], p["b_V"]]).flatten() if "b_Q" in p else None
+
+
 def attend(config: Config, q: Tensor, k: Tensor, v: Tensor, i: int, tap: Tap, past: "Past | None") -> Tensor:
-    """softmax(q·k / √K) · v over the positions each may see."""
+    """softmax(q·k / √K) · v over the positions each may see.
+
+    PyTorch's fused kernel does it, unless one looks inside, or goes on from a past: for single queries the kernel was
+    measured slower than two products."""
     mask = None
+    first = past is None or past.total == q.shape[-2]  # nothing came before: q, k and v are all there is
     if past:
         k, v, mask = past.extend(i, k, v)
-    # for a single query the fused kernel takes half as long again as two products
-    elif not tap.touches(f"{i}.scores", f"{i}.pattern"):
+    if first and not tap.touches(f"{i}.scores", f"{i}.pattern"):
         return F.scaled_dot_product_attention(q, k, v, is_causal=config.causal)
     scores = tap(f"{i}.scores", (q / math.sqrt(config.d_head)) @ k.transpose(-1, -2))  # (B, H, T, S)
     if config.causal and past is None:
@@ -200,7 +207,7 @@ def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 def cast(new: Any, old: Tensor) -> Tensor:
     """An edit's replacement, as a tensor like the one it replaces."""
     new = new if isinstance(new, Tensor) else torch.tensor(np.asarray(new, np.float64))
-    return new.to(old).expand(old.shape)
+    return new.to(old).expand(old.shape).clone()
 
 
 class Past:
@@ -261,6 +268,8 @@ class Decoder:
 
     def __init__(self, model: Model) -> None:
         self.config, self.params = model.config, tensors(model)
+        for layer in self.params["layers"]:
+            layer["fused"] = fused(layer)  # once, not at every step
         self.rows: list[int] = []
 
     def advance(self, rows: Sequence[int], tokens: Sequence[Sequence[int]]) -> np.ndarray[Any, Any]:
@@ -274,13 +283,19 @@ class Decoder:
             self.past.keep(self.slots(rows))
             self.rows = list(rows)
         slots = self.slots(rows)
-        ids = np.zeros((len(self.rows), max(map(len, tokens))), np.int64)
-        counts = np.zeros(len(self.rows), np.int64)  # a finished row that is still here stays where it is
+        counts = np.ones(len(self.rows), np.int64)  # finished rows that are still here get a token too: all stay even
         counts[slots] = [len(new) for new in tokens]
-        ids[np.arange(ids.shape[1]) < counts[:, None]] = np.fromiter(chain.from_iterable(tokens), np.int64)
+        fed = np.zeros((len(slots), counts.max()), np.int64)
+        fed[np.arange(counts.max()) < counts[slots, None]] = np.fromiter(chain.from_iterable(tokens), np.int64)
+        ids = np.zeros((len(self.rows), counts.max()), np.int64)
+        ids[slots] = fed
+        if (self.past.lengths + counts)[slots].max() > self.config.block:
+            raise HandloomError(
+                f"a row is longer than the block, which holds {self.config.block}; run its window again"
+            )
         with torch.no_grad():
             logits, _ = compute(self.config, self.params, ids, past=self.past)
-        self.past.lengths = self.past.lengths + counts
+        self.past.lengths = np.minimum(self.past.lengths + counts, self.config.block)
         last = torch.as_tensor(counts[slots] - 1, device=logits.device)
         return logits[torch.as_tensor(slots, device=logits.device), last].double().cpu().numpy()
 

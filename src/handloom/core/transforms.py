@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from handloom.core import params as parameters
-from handloom.core.config import Bias
+from handloom.core.config import Bias, whole
 from handloom.core.errors import HandloomError
 from handloom.core.model import Model
 from handloom.core.reference import sinusoid
@@ -41,9 +41,10 @@ WRITERS = {"W_E", "W_pos", "W_O", "b_O", "W_out", "b_out"}  # their last axis is
 READERS = {"W_Q", "W_K", "W_V", "W_in", "W_U"}  # their last but one is D
 
 
-def changed(model: Model, flat: Flat, **fields: Any) -> Model:
-    """The model with other arrays and some fields of its Config replaced."""
-    return model.with_(config=replace(model.config, **fields), params=flat)
+def changed(model: Model, by: str, flat: Flat, **fields: Any) -> Model:
+    """The model with other arrays and some fields of its Config replaced; its notes say by what."""
+    notes = {**model.notes, "changed": [*model.notes.get("changed", []), by]}
+    return model.with_(config=replace(model.config, **fields), params=flat, notes=notes)
 
 
 def part(name: str) -> str:
@@ -55,21 +56,24 @@ def store_positions(model: Model) -> Model:
     """Sinusoidal positions, which are computed, become a table, which can be changed. Always exact."""
     if model.config.positions != "sinusoid":
         return model
-    table = sinusoid(model.config.block, model.config.d_model).astype(model.dtype)
-    return changed(model, model.flat | {"W_pos": table}, positions="table")
+    table = sinusoid(np.arange(model.config.block), model.config.d_model).astype(model.dtype)
+    return changed(model, "store_positions", model.flat | {"W_pos": table}, positions="table")
 
 
 def untie(model: Model) -> Model:
     """The unembedding becomes an array of its own, W_U = W_Eᵀ. Always exact."""
     if not model.config.tied:
         return model
-    return changed(model, model.flat | {"W_U": model.params["W_E"].T}, tied=False)
+    return changed(model, "untie", model.flat | {"W_U": model.params["W_E"].T}, tied=False)
 
 
 def add_biases(model: Model, *biases: Bias) -> Model:
     """Biases, all zero, in the named parts of the model (see Config.biases) that had none. Always exact."""
     config = replace(model.config, biases=(*model.config.biases, *biases))
-    return changed(model, parameters.flatten(parameters.zeros(config, model.dtype)) | model.flat, biases=config.biases)
+    if config == model.config:
+        return model
+    flat = parameters.flatten(parameters.zeros(config, model.dtype)) | model.flat
+    return changed(model, "add_biases", flat, biases=config.biases)
 
 
 def fold_norms(model: Model) -> Model:
@@ -99,7 +103,7 @@ def fold_norms(model: Model) -> Model:
                 flat[bias] = flat[bias] + b @ flat[weight]
             flat[weight] = w[:, None] * flat[weight]
         flat[norm + ".w"] = np.ones_like(w)
-    return changed(model, flat, biases=tuple(bias for bias in model.config.biases if bias != "norm"))
+    return changed(model, "fold_norms", flat, biases=tuple(bias for bias in model.config.biases if bias != "norm"))
 
 
 def norms_are_plain(model: Model) -> bool:
@@ -141,7 +145,7 @@ def centre(model: Model) -> Model:
         centred = {"W_O", "b_O"} if config.heads else set()
         centred |= {"W_out", "b_out"} if config.d_ff else set()
     flat = {n: a - a.mean(-1, keepdims=True) if part(n) in centred else a for n, a in model.flat.items()}
-    return changed(model, flat)
+    return changed(model, "centre", flat)
 
 
 def writes_mean_zero(norm: Flat) -> bool:
@@ -154,7 +158,9 @@ def is_uniform(w: Array) -> bool:
 
 
 def has_mean_zero(array: Array) -> bool:
-    return bool(np.allclose(array.mean(-1), 0.0, atol=1e-12 * max(1.0, float(np.abs(array).max(initial=0.0)))))
+    """Up to the rounding of its dtype."""
+    rounding = 8 * np.finfo(array.dtype).eps * np.abs(array).max(initial=0.0)
+    return bool((np.abs(array.mean(-1)) <= rounding).all())
 
 
 def centre_stream(model: Model, what: str) -> Model:
@@ -175,7 +181,8 @@ def centre_stream(model: Model, what: str) -> Model:
 def layer_to_rms(model: Model) -> Model:
     """Layer norm becomes RMS norm: on a stream of mean zero they are the same. Exact with pre; with post it needs
     embeddings of mean zero and equal gains."""
-    return changed(m := centre_stream(model, "layer_to_rms"), m.flat, norm="rms")
+    model = centre_stream(model, "layer_to_rms")
+    return changed(model, "layer_to_rms", model.flat, norm="rms")
 
 
 def rotate(model: Model, M: Array) -> Model:
@@ -185,13 +192,18 @@ def rotate(model: Model, M: Array) -> Model:
     that reads from it by Mᵀ. Exact without norms, for then M · Mᵀ = I is all that is used. Exact with RMS norm if the
     gains of each norm are equal, which `fold_norms` makes so (done here where needed; with post it cannot be). With
     layer norm it is exact only if M also keeps the vector of ones up to its sign, because the norm takes that
-    direction away: otherwise refused, and rotate(layer_to_rms(model), M) is the way. If M were not orthogonal the
-    norms would see another length, and only a model without them would survive, with M⁻¹ for Mᵀ."""
-    M, D = np.asarray(M, np.float64), model.config.d_model
-    if M.shape != (D, D) or not np.allclose(M @ M.T, np.eye(D), atol=1e-9):
+    direction away: otherwise refused, and rotate(layer_to_rms(model), M) is the way. An M that is not orthogonal
+    changes lengths, and norms see lengths, so it is refused."""
+    D = model.config.d_model
+    try:
+        M = np.asarray(M, np.float64)
+    except (TypeError, ValueError):
+        M = np.zeros(0)
+    if M.shape != (D, D) or not np.allclose(M @ M.T, np.eye(D), rtol=0.0, atol=1e-9):
         raise HandloomError(f"rotate: M must be an orthogonal matrix of {D} by {D}; random_rotation makes one")
     ones = np.ones(D)
-    if model.config.norm == "layer" and not (np.allclose(ones @ M, ones) or np.allclose(ones @ M, -ones)):
+    kept = min(np.abs(ones @ M - ones).max(), np.abs(ones @ M + ones).max()) <= 1e-9
+    if model.config.norm == "layer" and not kept:
         raise HandloomError(
             "rotate: layer norm takes away the mean, and M turns the direction of the mean; "
             "use rotate(layer_to_rms(model), M), or random_rotation(..., keep_ones=True)"
@@ -206,7 +218,7 @@ def rotate(model: Model, M: Array) -> Model:
         elif part(name) in READERS:
             array = M.T @ array
         flat[name] = array.astype(model.dtype)
-    return changed(model, flat)
+    return changed(model, "rotate", flat)
 
 
 def random_rotation(width: int, seed: int, keep_ones: bool = False) -> Array:
@@ -238,17 +250,20 @@ def pad(
     old = model.config
     wanted = {"d_model": d_model, "heads": heads, "d_head": d_head, "d_ff": d_ff}
     sizes: dict[str, Any] = {name: size for name, size in wanted.items() if size not in (None, getattr(old, name))}
+    normed = old.layers and old.place == "post" and old.norm != "none"
     for name, size in sizes.items():
-        if size < getattr(old, name):
+        if whole(f"pad: {name}", size, 0) < getattr(old, name):
             raise HandloomError(f"pad: {name}={size} is less than the {getattr(old, name)} there are; pad only adds")
-        if name in ("heads", "d_ff") and old.place == "post" and old.norm != "none" and not getattr(old, name):
+        if name in ("heads", "d_ff") and normed and not getattr(old, name):
             raise HandloomError(f"pad: with post norm, layers of {name}=0 have no norm there, and would get one")
     if "d_model" in sizes:
         model = widen_stream(model, sizes.pop("d_model"))
-    if "d_head" in sizes and old.heads:
+    if "d_head" in sizes and old.d_head:
         model = widen_heads(model, sizes.pop("d_head"))
     blank = parameters.flatten(parameters.zeros(replace(model.config, **sizes), model.dtype))
-    return changed(model, {n: in_corner(model.flat[n], a) if n in model.flat else a for n, a in blank.items()}, **sizes)
+    small = model.flat
+    flat = {name: in_corner(small[name], array) if name in small else array for name, array in blank.items()}
+    return changed(model, "pad", flat, **sizes)
 
 
 def in_corner(small: Array, large: Array) -> Array:
@@ -264,8 +279,10 @@ def widen_stream(model: Model, width: int) -> Model:
     sizes: dict[str, Any] = {"d_model": width, "eps": model.config.eps * share}
     blank = parameters.flatten(parameters.zeros(replace(model.config, **sizes), model.dtype))
     flat = {name: in_corner(array, np.zeros_like(blank[name])) for name, array in model.flat.items()}
-    flat |= {name: array * math.sqrt(share) for name, array in flat.items() if parameters.is_gain(name)}
-    return changed(model, flat, **sizes)
+    flat |= {
+        name: array * array.dtype.type(math.sqrt(share)) for name, array in flat.items() if parameters.is_gain(name)
+    }
+    return changed(model, "pad", flat, **sizes)
 
 
 def widen_heads(model: Model, width: int) -> Model:
@@ -283,36 +300,42 @@ def widen_heads(model: Model, width: int) -> Model:
             places = np.where(places < old // 2, places, places - old // 2 + width // 2)
         wide = np.zeros(shape, array.dtype)
         wide[(slice(None),) * axis + (places,)] = array
-        return wide * math.sqrt(stretch) if part(name) in ("W_Q", "b_Q") else wide
+        return wide * array.dtype.type(math.sqrt(stretch)) if part(name) in ("W_Q", "b_Q") else wide
 
     flat = {name: widen(name, array) for name, array in model.flat.items()}
     base = model.config.rotary_base
-    return changed(model, flat, d_head=width, rotary_base=base**stretch if rotary else base)
+    if rotary and stretch * abs(math.log(base)) > 700:
+        raise HandloomError(f"pad: rotary heads of {old} cannot become {width} wide: no float holds the rotary_base")
+    return changed(model, "pad", flat, d_head=width, rotary_base=base**stretch if rotary else base)
 
 
 def permute_heads(model: Model, layer: int, order: Sequence[int]) -> Model:
     """Put the heads of a layer in another order; order[i] is the head that comes to place i. Always exact."""
-    return take(
-        model,
-        layer,
-        model.config.heads,
-        order,
-        dict.fromkeys(("W_Q", "W_K", "W_V", "W_O", "b_Q", "b_K", "b_V"), 0),
-    )
+    check_order(model, layer, order, model.config.heads)
+    return changed(model, "permute_heads", model.flat | reordered(model, layer, order, HEAD_AXES))
 
 
 def permute_neurons(model: Model, layer: int, order: Sequence[int]) -> Model:
     """Put the neurons of a layer in another order. Always exact."""
-    return take(model, layer, model.config.d_ff, order, {"W_in": 1, "b_in": 0, "W_out": 0})
+    check_order(model, layer, order, model.config.d_ff)
+    return changed(model, "permute_neurons", model.flat | reordered(model, layer, order, NEURON_AXES))
 
 
-def take(model: Model, layer: int, count: int, order: Sequence[int], axes: dict[str, int]) -> Model:
-    if not 0 <= layer < model.config.layers:
+HEAD_AXES = dict.fromkeys(("W_Q", "W_K", "W_V", "W_O", "b_Q", "b_K", "b_V"), 0)
+NEURON_AXES = {"W_in": 1, "b_in": 0, "W_out": 0}
+
+
+def check_order(model: Model, layer: int, order: Sequence[int], count: int) -> None:
+    if whole("layer", layer, 0) >= model.config.layers:
         raise HandloomError(f"there is no layer {layer}; the model has {model.config.layers}, counted from 0")
     if sorted(order) != list(range(count)):
         raise HandloomError(f"the order must name each of 0 to {count - 1} once, not {list(order)}")
-    names = {f"layers.{layer}.{name}": axis for name, axis in axes.items()}
-    return changed(model, {n: a.take(order, names[n]) if n in names else a for n, a in model.flat.items()})
+
+
+def reordered(model: Model, layer: int, order: Sequence[int], axes: dict[str, int]) -> Flat:
+    """These arrays of a layer, taken in that order along their axes."""
+    arrays = model.params["layers"][layer]
+    return {f"layers.{layer}.{name}": arrays[name].take(order, axis) for name, axis in axes.items() if name in arrays}
 
 
 def drop_unused(model: Model) -> Model:
@@ -320,19 +343,22 @@ def drop_unused(model: Model) -> Model:
 
     A head is unused if its values or W_O are zero, a neuron if what it reads or writes is zero (every activation
     keeps zero). Always exact. With post norm at least one stays, for a layer without any has no norm there."""
-    config = model.config
+    config, layers = model.config, model.params["layers"]
+    if not layers:
+        return model
     least = 1 if config.place == "post" and config.norm != "none" else 0
-    heads = [np.flatnonzero(used_heads(layer)) for layer in model.params["layers"]]
-    neurons = [np.flatnonzero(used_neurons(layer)) for layer in model.params["layers"]]
-    H = max(map(len, heads), default=config.heads)
-    F = max(map(len, neurons), default=config.d_ff)
-    H, F = max(H, min(least, config.heads)), max(F, min(least, config.d_ff))
+    heads = [np.flatnonzero(used_heads(layer)).tolist() for layer in layers]
+    neurons = [np.flatnonzero(used_neurons(layer)).tolist() for layer in layers]
+    H = max(*map(len, heads), min(least, config.heads))
+    F = max(*map(len, neurons), min(least, config.d_ff))
+    flat = model.flat
     for i in range(config.layers):
-        model = permute_heads(model, i, first(heads[i], config.heads))
-        model = permute_neurons(model, i, first(neurons[i], config.d_ff))
-    smaller = replace(config, heads=H, d_ff=F)
-    flat = {name: model.flat[name][tuple(map(slice, shape))] for name, shape in parameters.shapes(smaller)}
-    return changed(model, flat, heads=H, d_ff=F)
+        flat |= reordered(model, i, in_front(heads[i], config.heads), HEAD_AXES)
+        flat |= reordered(model, i, in_front(neurons[i], config.d_ff), NEURON_AXES)
+    smaller = parameters.shapes(replace(config, heads=H, d_ff=F))
+    return changed(
+        model, "drop_unused", {n: flat[n][tuple(map(slice, shape))] for n, shape in smaller}, heads=H, d_ff=F
+    )
 
 
 def used_heads(layer: Flat) -> Array:
@@ -347,6 +373,6 @@ def used_neurons(layer: Flat) -> Array:
     return used
 
 
-def first(chosen: Array, count: int) -> list[int]:
-    """0 … count − 1, the chosen ones in front."""
-    return [*chosen.tolist(), *sorted(set(range(count)) - set(chosen.tolist()))]
+def in_front(chosen: list[int], count: int) -> list[int]:
+    """0 … count − 1, the chosen ones first."""
+    return [*chosen, *sorted(set(range(count)) - set(chosen))]

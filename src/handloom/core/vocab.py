@@ -16,8 +16,7 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
-from handloom.core.config import shown
-from handloom.core.errors import HandloomError
+from handloom.core.errors import HandloomError, shown
 
 
 @dataclass(frozen=True)
@@ -77,18 +76,22 @@ class Vocab:
 
     def encode(self, text: str) -> list[int]:
         """Text to ids, with `bos` in front if there is one."""
+        if not isinstance(text, str):
+            raise HandloomError(f"expected text, not {shown(text)}; generate and trace take token ids")
         pieces = text.split() if self.separator else self._pieces.findall(text)
         ids = [self.id(piece) for piece in pieces]
         return [self.ids[self.bos], *ids] if self.bos is not None and ids[:1] != [self.ids[self.bos]] else ids
 
     def decode(self, ids: Sequence[int], specials: bool = False) -> str:
         """Ids to text, special tokens left out unless asked for."""
+        if wrong := [i for i in ids if not 0 <= i < len(self)]:
+            raise HandloomError(f"token {shown(wrong[0])} is not in the vocabulary; tokens are 0 to {len(self) - 1}")
         hidden = () if specials else self.specials
         return self.separator.join(t for t in (self.tokens[i] for i in ids) if t not in hidden)
 
     def sample(self, most: int = 20) -> str:
         """Some of the tokens, for messages."""
-        some = " ".join(token if token.strip() else repr(token) for token in self.tokens[:most])
+        some = " ".join(token if token.isprintable() and token.strip() else repr(token) for token in self.tokens[:most])
         return some if len(self) <= most else f"{len(self)} tokens: {some} …"
 
     @cached_property

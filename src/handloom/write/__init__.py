@@ -1,5 +1,5 @@
 """Transformers programmed by hand: weights set because one knows why."""
 
-from handloom.write.programs import PROGRAMS, Program, program
+from handloom.write.programs import PROGRAMS, Program, nearest, program
 
-__all__ = ["PROGRAMS", "Program", "program"]
+__all__ = ["PROGRAMS", "Program", "nearest", "program"]

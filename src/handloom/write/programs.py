@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from handloom.core import HandloomError, Model
+from handloom.core.errors import shown
 from handloom.write.hello import book_hello
 
 
@@ -38,11 +39,10 @@ PROGRAMS = {
 
 def program(name: str, **parameters: Any) -> Model:
     """The model of a program. Parameters may stand in the name: `addition:digits=3,base=10`."""
-    name, _, text = name.partition(":")
+    name, _, text = str(name).partition(":")
     if name not in PROGRAMS:
-        near = difflib.get_close_matches(name, PROGRAMS, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(PROGRAMS)}"
-        raise HandloomError(f"no program {name!r}; {hint}")
+        hint = f"did you mean {near}?" if (near := nearest(name)) else f"there are {', '.join(PROGRAMS)}"
+        raise HandloomError(f"no program {shown(name)}; {hint}")
     chosen = PROGRAMS[name]
     given = parse(chosen, text) | parameters
     check(chosen, given)
@@ -50,11 +50,17 @@ def program(name: str, **parameters: Any) -> Model:
     return model.with_(notes={"made": "written", "program": name, "parameters": given, **model.notes})
 
 
+def nearest(name: str) -> str | None:
+    """The program one may have meant."""
+    return next(iter(difflib.get_close_matches(name, PROGRAMS, n=1)), None)
+
+
 def parse(chosen: Program, text: str) -> dict[str, Any]:
     """`digits=3,base=10` as values of the types that the program's parameters have."""
     known = inspect.signature(chosen.build).parameters
     given: dict[str, Any] = {}
-    for piece in re.split(r",(?=\w+=)", text) if text else []:
+    boundary = rf",(?=(?:{'|'.join(known)})=)"  # a comma is one only in front of a parameter's name
+    for piece in re.split(boundary, text) if text else []:
         key, equals, value = piece.partition("=")
         if not equals:
             raise HandloomError(f"{chosen.name}: {piece!r} is not a parameter and its value; write {usage(chosen)}")
