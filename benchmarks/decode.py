@@ -52,12 +52,12 @@ def torch_ratio(model: Model, sequences: int = 1000, length: int = 200) -> float
     prompts = [[0]] * sequences
     tokens = sequences * (length - 1)
     run = lambda: generate(model, prompts, steps=length - 1, temperature=1.0, engine="torch")  # noqa: E731
-    cached = tokens / best(run, 3)
+    cached = tokens / best(run, 5)
     rng = np.random.default_rng(0)
     again = 0.0
     for at in range(5, length, 10):
         batch = torch.as_tensor(rng.integers(0, CONFIG.vocab, (sequences, at)))
-        again += 10 * best(lambda batch=batch: torch_engine.forward(model, batch), 2)  # type: ignore[misc]
+        again += 10 * best(lambda batch=batch: torch_engine.forward(model, batch), 3)  # type: ignore[misc]
     print(f"torch, {sequences} × {length}: {tokens / again:,.0f} tokens a second again, {cached:,.0f} with the cache")
     return cached / (tokens / again)
 

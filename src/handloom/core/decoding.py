@@ -29,7 +29,7 @@ from handloom.core.tokens import check_tokens
 Array = np.ndarray[Any, Any]
 Choose = Callable[[Array, Array], Array]  # logits (B, V), uniform numbers (B,) → tokens (B,)
 
-GROUP = 512  # rows decoded together; more gain nothing, and memory stays bounded
+GROUP = 500  # rows decoded together; more gain nothing, and memory stays bounded
 
 
 def generate(
@@ -62,32 +62,30 @@ def generate(
     stops = check_stop(model, stop)
     seed = whole("seed", seed, 0)
     module = choose_engine(engine)
-    made: list[list[int]] = [[] for _ in texts]
+    starts, done = [len(text) for text in texts], 0
     for at in range(0, len(texts), GROUP):
         group = range(at, min(at + GROUP, len(texts)))
         rows = Rows(model, module.Decoder(model), [texts[i] for i in group], cache, edits)
         draws = Draws([np.random.default_rng((seed, i)) for i in group])
-        for new in decode(rows, [limits[i] for i in group], stops, choose, draws):
-            for i, token in new.items():
-                made[at + i].append(token)
+        for count in decode(rows, [limits[i] for i in group], stops, choose, draws):
+            done += count
             if progress:
-                progress(sum(map(len, made)), sum(limits))
-    return made
+                progress(done, sum(limits))
+    return [text[start:] for text, start in zip(texts, starts, strict=True)]
 
 
-def decode(
-    rows: "Rows", limits: list[int], stops: set[int], choose: Choose, draws: "Draws"
-) -> Iterator[dict[int, int]]:
-    """Step by step the new tokens of a group of rows, decoded together; a row leaves when it is finished."""
+def decode(rows: "Rows", limits: list[int], stops: set[int], choose: Choose, draws: "Draws") -> Iterator[int]:
+    """Let a group of rows grow, all at once, step by step; a row leaves when it is finished. Yields how many
+    tokens each step made."""
     live = [i for i, limit in enumerate(limits) if limit]
     step = 0
     while live:
-        new = dict(zip(live, choose(rows.next_logits(live), draws.at(step)[live]).tolist(), strict=True))
-        for i, token in new.items():
+        tokens = choose(rows.next_logits(live), draws.at(step)[live]).tolist()
+        for i, token in zip(live, tokens, strict=True):
             rows.texts[i].append(token)
-        yield new
+        yield len(live)
         step += 1
-        live = [i for i in live if new[i] not in stops and step < limits[i]]
+        live = [i for i, token in zip(live, tokens, strict=True) if token not in stops and step < limits[i]]
 
 
 class Draws:
@@ -113,16 +111,16 @@ class Rows:
         self.decoder, self.texts, self.edits = decoder, texts, edits
         self.block, self.vocab = model.config.block, model.config.vocab
         self.cache = cache and model.config.causal and not edits
-        self.fed = [0] * len(texts)  # how much of each text the decoder knows
+        self.known = False  # whether the decoder knows all of each text but its last token
 
     def next_logits(self, rows: list[int]) -> Array:
         """The logits (B, V) at the end of these rows."""
-        logits = np.empty((len(self.texts), self.vocab))  # by row; those not asked for stay as they are
         inside = [i for i in rows if self.cache and len(self.texts[i]) <= self.block]
+        if len(inside) == len(rows):
+            return self.advance(rows)
+        logits = np.empty((len(self.texts), self.vocab))
         if inside:
-            logits[inside] = self.decoder.advance(inside, [self.texts[i][self.fed[i] :] for i in inside])
-            for i in inside:
-                self.fed[i] = len(self.texts[i])
+            logits[inside] = self.advance(inside)
         windows = {i: self.texts[i][-self.block :] for i in sorted(set(rows) - set(inside))}
         if self.edits:  # one by one, so that an edit sees the shapes it sees in `trace`
             for i, window in windows.items():
@@ -132,6 +130,12 @@ class Rows:
             same = [i for i in windows if len(windows[i]) == length]
             logits[same] = self.decoder.rerun([windows[i] for i in same])
         return logits[rows]
+
+    def advance(self, rows: list[int]) -> Array:
+        """The same for rows that the decoder knows, or, the first time, gets to know."""
+        new = [self.texts[i][-1:] if self.known else self.texts[i] for i in rows]
+        self.known = True
+        return self.decoder.advance(rows, new)
 
 
 def chooser(temperature: Any, top_k: Any, top_p: Any) -> Choose:

@@ -215,8 +215,7 @@ class Past:
 
     def __init__(self, config: Config, p: Params, rows: int) -> None:
         empty = p["W_E"].new_zeros(rows, config.heads, 0, config.d_head)
-        self.k = [empty] * config.layers
-        self.v = [empty] * config.layers
+        self.k, self.v = [empty] * config.layers, [empty] * config.layers
         self.lengths = np.zeros(rows, np.int64)
         self.room, self.block = 0, config.block
 
@@ -233,17 +232,17 @@ class Past:
             seen = torch.arange(self.total, device=device) <= self.positions[..., None]
             self.mask = seen if self.even else seen[:, None]  # (T, S) or (B, 1, T, S)
         if self.total > self.room:
-            self.grow(max(32, self.total * 3 // 2))
+            self.grow(min(self.total + self.total // 8 + 8, self.block))
 
     def grow(self, room: int) -> None:
-        """Room for more positions, but not for many: rows that lie close together are read faster."""
-
-        def larger(kept: Tensor) -> Tensor:
-            new = kept.new_zeros(*kept.shape[:2], room, kept.shape[3])
-            new[:, :, : self.room] = kept
-            return new
-
-        self.k, self.v = [larger(k) for k in self.k], [larger(v) for v in self.v]
+        """Make room for more positions, but for few: the less unused room lies between rows, the faster they are read,
+        and that more than pays for copying them more often (docs/LOG.md has the numbers)."""
+        for kept in (self.k, self.v):
+            for i, old in enumerate(kept):
+                new = old.new_empty(*old.shape[:2], room, old.shape[3])
+                new[:, :, : self.room] = old
+                new[:, :, self.room :] = 0.0  # masked, but 0 · NaN would be NaN
+                kept[i] = new
         self.room = room
 
     def extend(self, i: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
@@ -306,5 +305,8 @@ class Decoder:
         return logits[..., -1, :].double().cpu().numpy()
 
     def slots(self, rows: Sequence[int]) -> list[int]:
+        """Where in the batch these rows are."""
+        if rows == self.rows:
+            return list(range(len(rows)))
         place = {row: i for i, row in enumerate(self.rows)}
         return [place[row] for row in rows]
