@@ -188,6 +188,14 @@ def test_top_k_and_top_p_keep_what_they_say(logits, top_k, top_p):
     assert certain <= drawn
 
 
+def test_top_p_takes_no_more_than_it_must():
+    p = np.array([[0.5, 0.25, 0.25]] * 8)
+    drawn = decoding.draw_from_top(p, (np.arange(8) + 0.5) / 8, None, 0.5)
+    assert drawn.tolist() == [0] * 8
+    drawn = decoding.draw_from_top(p, (np.arange(8) + 0.5) / 8, None, 0.51)
+    assert set(drawn.tolist()) == {0, 1}
+
+
 def test_top_k_of_one_is_greedy():
     logits = np.random.default_rng(0).normal(size=(50, 9))
     drawn = decoding.chooser(5.0, 1, None)(logits, np.random.default_rng(1).random(50))

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from draws import models, random_model
-from handloom.core import Config, HandloomError, Model, Vocab, files, load, save
+from handloom.core import Config, HandloomError, Model, Vocab, files, load, params, save
 from handloom.write import program
 
 CONFIG = Config(vocab=4, block=3, d_model=4, layers=1, heads=1, d_head=2, d_ff=3)
@@ -152,7 +152,7 @@ def test_a_forged_file_is_refused_or_is_a_sound_model(tmp_path):
             assert "\n" not in str(error)
         else:
             sound += 1
-            assert again.flat.keys() == model.flat.keys() or again.config != model.config
+            assert {name: array.shape for name, array in again.flat.items()} == dict(params.shapes(again.config))
             assert all(np.isfinite(array).all() for array in again.flat.values())
             again.vocab.decode(list(range(len(again.vocab))))
     assert 0 < sound < 1000

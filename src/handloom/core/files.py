@@ -70,16 +70,16 @@ def check_place(path: Path) -> Path:
     """Where a file is to be written, links followed; refused if nothing can be written there."""
     try:
         place = path.resolve()
-        if place.is_dir():
-            raise HandloomError(f"{path} is a folder; give the name of a file in it")
-        if not place.parent.is_dir():
-            raise HandloomError(f"cannot write {path}: there is no folder {path.parent}")
-        if not os.access(place if place.exists() else place.parent, os.W_OK):
-            raise HandloomError(f"cannot write {path}: permission denied")
+        is_folder, has_folder = place.is_dir(), place.parent.is_dir()
+        allowed = os.access(place if place.exists() else place.parent, os.W_OK)
     except (OSError, ValueError) as error:
-        if isinstance(error, HandloomError):
-            raise
         raise HandloomError(f"cannot write {shown(str(path))}: {getattr(error, 'strerror', None) or error}") from error
+    if is_folder:
+        raise HandloomError(f"{path} is a folder; give the name of a file in it")
+    if not has_folder:
+        raise HandloomError(f"cannot write {path}: there is no folder {path.parent}")
+    if not allowed:
+        raise HandloomError(f"cannot write {path}: permission denied")
     return place
 
 
