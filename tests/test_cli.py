@@ -142,7 +142,14 @@ def test_write_list_promises_name_and_three_sizes(handloom):
 def test_tour_runs_every_stop_and_leaves_a_page(handloom, tmp_path):
     shown = json.loads(handloom("tour", "--json"))
     outputs = "\n".join(stop["output"] for stop in shown["stops"])
-    for part in ("Hello World!", "total=72", "'d' → '!'", "lllllllll", "is not a model that can be loaded"):
+    for part in (
+        "Hello World!",
+        "total=72",
+        "'d' → '!'",
+        "lllllllll",
+        "looks at [0. 0. 0. 1. 0. 0. 0. 0. 0.]",
+        "is not a model that can be loaded",
+    ):
         assert part in outputs
     assert "False" not in outputs
     page = (tmp_path / "tour.html").read_text()

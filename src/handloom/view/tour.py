@@ -63,6 +63,16 @@ print(model("Hell", edits={"pos_embed": 0.0}))
 """,
     ),
     Stop(
+        "Attention, programmed",
+        "Two layers find where the last three tokens stood before and say what followed. One can watch them look there.",
+        """
+search = hl.program("search")
+print(search("1 2 3 4 5 6 1 2 3"))
+pattern = hl.trace(search, "1 2 3 4 5 6 1 2 3")["1.pattern"]
+print("the last position looks at", pattern[0, -1].round(3))
+""",
+    ),
+    Stop(
         "Any transformer",
         "A Config chooses sizes, norms, positions, activations. This one is GPT-2's family, drawn at random.",
         """

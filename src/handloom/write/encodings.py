@@ -2,7 +2,8 @@
 
 Layer norm sends a vector of mean zero and mean square one to itself. In two dimensions only (1, −1) and (−1, 1) are
 such; in three there is a whole circle of them, and evenly spaced points on it make as many symbols as one needs.
-(The Art of Transformer Programming, section 2.3.)
+Vectors that layer norm keeps can be put side by side: it keeps the whole. (The Art of Transformer Programming,
+sections 2.3, 3.2, 3.3 and 4.1.)
 """
 
 from typing import Any
@@ -11,12 +12,32 @@ import numpy as np
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
+PLANE = np.array([[1.0, -1.0, 0.0], [1.0, 1.0, -2.0]]) / np.sqrt([[2.0], [6.0]])  # two directions across (1, 1, 1)
+
+
+def on_circle(angles: Any) -> Array:
+    """The points (..., 3) at these angles on the circle of radius √3 around 0 in the plane x + y + z = 0. Each is its
+    own layer norm, and is nearer to itself than to any other."""
+    points: Array = np.sqrt(3.0) * np.stack([np.cos(angles), np.sin(angles)], axis=-1) @ PLANE
+    return points
+
 
 def circle(count: int) -> Array:
-    """`count` points, (count, 3), evenly spaced on the circle of radius √3 in the plane x + y + z = 0: each is its own
-    layer norm, and is nearer to itself than to any other."""
-    angles = 2 * np.pi * np.arange(count) / count
-    east = np.array([1.0, -1.0, 0.0]) / np.sqrt(2.0)
-    north = np.array([1.0, 1.0, -2.0]) / np.sqrt(6.0)
-    points: Array = np.sqrt(3.0) * (np.cos(angles)[:, None] * east + np.sin(angles)[:, None] * north)
-    return points
+    """`count` points, (count, 3), evenly spaced on that circle."""
+    return on_circle(2 * np.pi * np.arange(count) / count)
+
+
+def turn(angle: float) -> Array:
+    """The 3 by 3 matrix that turns the circle: on_circle(a) @ turn(angle) = on_circle(a + angle).
+
+    x cos + (axis × x) sin, around the axis (1, 1, 1) / √3. (The book solves a linear system for it that has no
+    unique solution; which one comes out, and how many of its entries are zero, is a matter of rounding.)"""
+    across = np.array([[0.0, 1.0, -1.0], [-1.0, 0.0, 1.0], [1.0, -1.0, 0.0]]) / np.sqrt(3.0)
+    matrix: Array = np.cos(angle) * np.eye(3) + np.sin(angle) * across
+    return matrix
+
+
+def padding(width: int) -> Array:
+    """A vector that fills `width` dimensions (at least 2) and that layer norm keeps."""
+    high = np.sqrt(width - 1.0)
+    return np.array([high, *[-1.0 / high] * (width - 1)])

@@ -16,7 +16,9 @@ from typing import Any
 
 from handloom.core import HandloomError, Model
 from handloom.core.errors import shown
+from handloom.write.extremes import book_max, book_min
 from handloom.write.hello import book_hello
+from handloom.write.search import book_search
 
 
 @dataclass(frozen=True)
@@ -32,9 +34,16 @@ PROGRAMS = {
     program.name: program
     for program in (
         Program("hello", "prints Hello World!, or any message", book_hello),
-        Program("book/hello", "prints Hello World! as chapter 2 does", book_hello),
+        Program("min", "the smallest of the numbers given", book_min),
+        Program("max", "the largest of the numbers given", book_max),
+        Program("search", "finds the last tokens earlier on, says what followed them", book_search),
+        Program("book/hello", "chapter 2", book_hello),
+        Program("book/min", "chapter 5", book_min),
+        Program("book/max", "chapter 5", book_max),
+        Program("book/search", "chapter 4", book_search),
     )
 }
+KINDS = {int: "a whole number", str: "text"}  # what a program's parameters may be
 
 
 def program(name: str, **parameters: Any) -> Model:
@@ -68,9 +77,7 @@ def parse(chosen: Program, text: str) -> dict[str, Any]:
         try:
             given[key] = kind(value)
         except ValueError as error:
-            raise HandloomError(
-                f"{chosen.name}: {key}={value} is not a {kind.__name__}; write {usage(chosen)}"
-            ) from error
+            raise HandloomError(f"{chosen.name}: {key}={value} is not {KINDS[kind]}; write {usage(chosen)}") from error
     return given
 
 
@@ -80,8 +87,8 @@ def check(chosen: Program, given: dict[str, Any]) -> None:
         if key not in known:
             raise HandloomError(f"{chosen.name} has no parameter {key!r}; write {usage(chosen)}")
         if not isinstance(value, known[key].annotation):
-            kind = known[key].annotation.__name__
-            raise HandloomError(f"{chosen.name}: {key}={value!r} is not a {kind}; write {usage(chosen)}")
+            kind = KINDS[known[key].annotation]
+            raise HandloomError(f"{chosen.name}: {key}={shown(value)} is not {kind}; write {usage(chosen)}")
 
 
 def usage(chosen: Program) -> str:

@@ -1,0 +1,37 @@
+"""Min and max: one attention head that looks at the smallest (or largest) number there is.
+
+The numbers stand on half of the circle, in order. Every token asks for the same direction, the one where the half
+circle begins (or ends), hard enough that only the nearest token is heard; what is heard is so loud that layer norm
+forgets everything else. Positions play no part. (The Art of Transformer Programming, section 5.1.)
+"""
+
+import numpy as np
+
+from handloom.core import Config, HandloomError, Model, Vocab, params
+from handloom.write.encodings import on_circle
+
+HARD, LOUD = 1e8, 1e6
+
+
+def book_min(n: int = 20) -> Model:
+    """The smallest of up to n numbers from 0 to n − 1, with repeats: 6n + 39 parameters."""
+    return extreme(n, 0.0)
+
+
+def book_max(n: int = 20) -> Model:
+    """The largest of them."""
+    return extreme(n, np.pi)
+
+
+def extreme(n: int, end: float) -> Model:
+    if n < 1:
+        raise HandloomError(f"n={n} must be at least 1")
+    config = Config(vocab=n, block=n, d_model=3, layers=1, heads=1, d_head=3, biases=("mlp",))
+    weights = params.zeros(config)
+    weights["W_E"] = on_circle(np.pi * np.arange(1, n + 1) / (n + 1))
+    head = weights["layers"][0]
+    head["W_Q"][0, :, 0] = HARD * on_circle(np.pi / 2)  # positive on the whole half circle: one question for all
+    head["W_K"][0, :, 0] = on_circle(end)
+    head["W_V"][0] = np.eye(3)
+    head["W_O"][0] = LOUD * np.eye(3)
+    return Model(config, weights, Vocab.numbers(n), {"decode_steps": 1})
