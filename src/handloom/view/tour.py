@@ -64,7 +64,7 @@ print(model("Hell", edits={"pos_embed": 0.0}))
     ),
     Stop(
         "Attention, programmed",
-        "Two layers find where the last three tokens stood before and say what followed. One can watch them look there.",
+        "Two layers find where the last three tokens stood before, and say what followed. Watch them look there.",
         """
 search = hl.program("search")
 print(search("1 2 3 4 5 6 1 2 3"))
