@@ -118,7 +118,13 @@ def random(config: Config, seed: int, scale: float = 0.02, dtype: Any = np.float
 
 def build(config: Config, make: Callable[[str, Shape], Any]) -> dict[str, Any]:
     """Params whose every array is make(name, shape)."""
-    return unflatten(config, {name: make(name, shape) for name, shape in shapes(config)})
+    flat = {}
+    for name, shape in shapes(config):
+        try:
+            flat[name] = make(name, shape)
+        except (MemoryError, ValueError) as error:  # NumPy raises the second for sizes beyond any memory
+            raise HandloomError(f"parameter {name} of shape {shown(shape)} does not fit in memory") from error
+    return unflatten(config, flat)
 
 
 def is_gain(name: str) -> bool:
