@@ -1,7 +1,10 @@
 """Decoding: with the cache and without, on both engines, the same tokens; and each way to choose does what it says."""
 
+import threading
+
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -142,6 +145,45 @@ def test_groups_change_nothing(monkeypatch):
         monkeypatch.setattr(decoding, "GROUP", 2)
         assert generate(model, prompts, steps=6, temperature=1.0, engine=engine) == whole
         monkeypatch.undo()
+
+
+def test_two_workers_change_nothing_and_leave_the_threads_as_they_were(monkeypatch):
+    model = random_model(Config(vocab=7, block=8, d_model=6, layers=1, heads=2, d_head=3))
+    prompts = prompts_for(model.config, 9)
+    whole = generate(model, prompts, steps=6, temperature=1.0, engine="torch")
+    monkeypatch.setattr(decoding, "FEW", 2)
+    threads, before = torch.get_num_threads(), set(threading.enumerate())
+    torch.set_num_threads(3)
+    seen, told = set(), []
+
+    def progress(done, most):
+        seen.add((threading.current_thread().name, torch.get_num_threads()))
+        told.append(done)
+
+    try:
+        assert generate(model, prompts, steps=6, temperature=1.0, engine="torch", progress=progress) == whole
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(threads)
+    assert {count for _, count in seen} == {1}
+    assert told == sorted(told)
+    assert told[-1] == 9 * 6
+    assert set(threading.enumerate()) == before
+
+
+def test_a_failing_worker_stops_the_others(monkeypatch):
+    model = random_model(Config(vocab=7, block=8, d_model=6, layers=1, heads=2, d_head=3))
+    monkeypatch.setattr(decoding, "FEW", 2)
+    calls = []
+
+    def progress(done, most):
+        calls.append(done)
+        if done > 40:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        generate(model, prompts_for(model.config, 8), steps=10_000, temperature=1.0, engine="torch", progress=progress)
+    assert calls[-1] < 200
 
 
 def test_one_seed_one_result_and_another_seed_another():

@@ -1,10 +1,12 @@
 """Which engine runs a model: one small choice in one place.
 
-An engine is a module with `forward(model, tokens, want, edits)` and a `Decoder`. The reference needs
-NumPy alone; torch is imported only when it is asked for.
+An engine is a module with `forward(model, tokens, want, edits)`, a `Decoder`, and `workers(useful)`, a context in which
+that many Decoders, or as many as the engine can, may run at once. The reference needs NumPy alone; torch is imported
+only when it is asked for.
 """
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from importlib import import_module
 from typing import Any, Protocol, cast
 
@@ -27,6 +29,8 @@ class Engine(Protocol):
     def forward(self, model: Model, tokens: Any, want: Want = (), edits: Edits | None = None) -> tuple[Any, Trace]: ...
 
     def Decoder(self, model: Model) -> Decoder: ...
+
+    def workers(self, useful: int) -> AbstractContextManager[int]: ...
 
 
 def choose_engine(name: str) -> Engine:

@@ -24,7 +24,8 @@ edits it; `sites.py` lists the names. Arrays may have any batch dimensions in fr
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -206,3 +207,9 @@ class Decoder:
     def rerun(self, windows: Any, edits: Edits | None = None) -> Array:
         """The logits (..., V) at the end of windows (..., T), run from the beginning."""
         return forward(self.model, windows, edits=edits)[0][..., -1, :]
+
+
+@contextmanager
+def workers(useful: int) -> Iterator[int]:
+    """How many Decoders may run at once: one, for Python runs one thread at a time."""
+    yield 1

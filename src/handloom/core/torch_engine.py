@@ -10,7 +10,8 @@ PyTorch's fused kernel unless its inside is asked for, and heads are summed in t
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain
 from typing import Any
 
@@ -214,14 +215,15 @@ class Past:
     """Keys and values of the positions run so far, for a batch whose rows may be at different positions."""
 
     def __init__(self, config: Config, p: Params, rows: int) -> None:
-        empty = p["W_E"].new_zeros(rows, config.heads, 0, config.d_head)
-        self.k, self.v = [empty] * config.layers, [empty] * config.layers
+        self.spare = p["W_E"].new_empty(0)  # memory to copy into when room is made
+        self.kept = [self.spare] * (2 * config.layers)  # keys of layer 0, values of layer 0, keys of layer 1, …; flat
         self.lengths = np.zeros(rows, np.int64)
-        self.room, self.block = 0, config.block
+        self.heads, self.d_head, self.block = config.heads, config.d_head, config.block
+        self.room, self.held = 0, 0  # positions laid out now, and those that the memory could hold
 
     def begin(self, T: int) -> None:
         """Before a run of T tokens: where they stand, how much there will be, which of it each may see."""
-        device = self.k[0].device if self.k else None
+        device = self.spare.device
         self.even = bool((self.lengths == self.lengths[0]).all())
         positions = (self.lengths[:1] if self.even else self.lengths[:, None]) + np.arange(T)
         positions = np.minimum(positions, self.block - 1)  # a finished row may stand at the end of its block
@@ -236,30 +238,44 @@ class Past:
 
     def grow(self, room: int) -> None:
         """Make room for more positions, but for few: the less unused room lies between rows, the faster they are read,
-        and that more than pays for copying them more often (docs/LOG.md has the numbers)."""
-        for kept in (self.k, self.v):
-            for i, old in enumerate(kept):
-                new = old.new_empty(*old.shape[:2], room, old.shape[3])
-                new[:, :, : self.room] = old
-                new[:, :, self.room :] = 0.0  # masked, but 0 · NaN would be NaN
-                kept[i] = new
+        and that more than pays for copying them more often. They are copied into memory that was in use before, for
+        fresh memory costs more than copying does (docs/LOG.md has the numbers)."""
+        fresh = room > self.held
+        if fresh:
+            self.held = min(max(room, 2 * self.held), self.block)
+            self.spare = self.empty()
+        for i, flat in enumerate(self.kept):
+            new = self.laid_out(self.spare, room)
+            new[:, :, : self.room] = self.laid_out(flat, self.room)
+            new[:, :, self.room :] = 0.0  # masked, but 0 · NaN would be NaN
+            self.kept[i], self.spare = self.spare, self.empty() if fresh else flat
         self.room = room
+
+    def empty(self) -> Tensor:
+        return self.spare.new_empty(len(self.lengths) * self.heads * self.held * self.d_head)
+
+    def laid_out(self, flat: Tensor, room: int) -> Tensor:
+        """Memory seen as (B, H, room, K)."""
+        shape = len(self.lengths), self.heads, room, self.d_head
+        return flat[: math.prod(shape)].view(shape)
 
     def extend(self, i: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
         """Keep the new keys and values; all there are now, and which of them each query may see."""
-        for kept, new in ((self.k[i], k), (self.v[i], v)):
+        all_k, all_v = (self.laid_out(flat, self.room) for flat in self.kept[2 * i : 2 * i + 2])
+        for kept, new in ((all_k, k), (all_v, v)):
             if self.even:
                 kept[:, :, self.total - new.shape[2] : self.total] = new
             else:
                 rows = torch.arange(len(kept), device=kept.device)[:, None]
                 kept[rows, :, self.positions] = new.transpose(1, 2)
-        return self.k[i][:, :, : self.total], self.v[i][:, :, : self.total], self.mask
+        return all_k[:, :, : self.total], all_v[:, :, : self.total], self.mask
 
     def keep(self, slots: list[int]) -> None:
         """Let go of all rows but these."""
-        self.k = [k[slots] for k in self.k]
-        self.v = [v[slots] for v in self.v]
+        self.kept = [self.laid_out(flat, self.room)[slots].flatten() for flat in self.kept]
         self.lengths = self.lengths[slots]
+        self.held = self.room
+        self.spare = self.empty()
 
 
 class Decoder:
@@ -310,3 +326,17 @@ class Decoder:
             return list(range(len(rows)))
         place = {row: i for i, row in enumerate(self.rows)}
         return [place[row] for row in rows]
+
+
+@contextmanager
+def workers(useful: int) -> Iterator[int]:
+    """How many Decoders may run at once. If several, each has one core: threads started in this context do
+    not spread an operation over several."""
+    threads = torch.get_num_threads()
+    count = 1 if torch.cuda.is_available() else max(1, min(useful, threads))
+    if count > 1:
+        torch.set_num_threads(1)  # threads begin with what was set last
+    try:
+        yield count
+    finally:
+        torch.set_num_threads(threads)
