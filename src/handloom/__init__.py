@@ -30,10 +30,20 @@ if TYPE_CHECKING:
     from handloom.core import sites as sites
     from handloom.core import trace as trace
     from handloom.core import transforms as transforms
+    from handloom.tasks import Task as Task
+    from handloom.write import Certificate as Certificate
+    from handloom.write import certify as certify
     from handloom.write import program as program
+    from handloom.write import task as task
+    from handloom.write import task_of as task_of
 
 CORE = """Config HandloomError Model Trace Vocab count generate load merging params save sites trace transforms"""
-MODULE_OF = dict.fromkeys(CORE.split(), "handloom.core") | {"program": "handloom.write"}
+WRITE = """Certificate certify program task task_of"""
+MODULE_OF = {
+    **dict.fromkeys(CORE.split(), "handloom.core"),
+    "Task": "handloom.tasks",
+    **dict.fromkeys(WRITE.split(), "handloom.write"),
+}
 __all__ = sorted(MODULE_OF)
 
 

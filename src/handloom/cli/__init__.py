@@ -9,6 +9,7 @@ from io import TextIOWrapper
 
 import typer
 
+from handloom.cli.certify import certify
 from handloom.cli.info import info
 from handloom.cli.run import run
 from handloom.cli.tour import tour
@@ -24,6 +25,7 @@ app = typer.Typer(
 )
 app.command()(run)
 app.command()(info)
+app.command()(certify)
 app.add_typer(write)
 app.command()(tour)
 

@@ -22,6 +22,9 @@ def run(
     top_p: Annotated[float | None, typer.Option(help="Draw from the fewest tokens that hold P.", metavar="P")] = None,
     seed: Annotated[int, typer.Option(help="One seed gives one result.", min=0)] = 0,
     engine: Annotated[str, typer.Option(help="reference (NumPy, float64) or torch.")] = "reference",
+    unchecked: Annotated[
+        bool, typer.Option("--unchecked", help="Take any input, also what the program was not made for.")
+    ] = False,
     specials: Annotated[bool, typer.Option("--specials", help="Show special tokens such as <eos> too.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -33,8 +36,12 @@ def run(
     handloom run my.safetensors "6 2 12 0" "3 1 2" --temperature 0.8 --seed 7
     """
     from handloom.core.decoding import continue_texts
+    from handloom.write import task_of
 
     chosen = find_model(model)
+    if not unchecked and (task := task_of(chosen)):
+        for text in inputs or [""]:
+            task.check(text)
     with Slowly("decoding") as progress:
         texts = continue_texts(
             chosen,

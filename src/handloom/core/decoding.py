@@ -55,7 +55,7 @@ def generate(
 
     temperature 0 takes the likeliest token; above it tokens are drawn, from the top_k likeliest, from the fewest that
     hold top_p of the probability, or from all. A row ends with a stop token (the vocabulary's eos, unless told) or
-    after `steps` tokens (if not told: the `decode_steps` of the model's notes, or until its block is full). With
+    after `steps` tokens (if not told: as the `decode_steps` of the model's notes say, or until its block is full). With
     edits, every step runs the whole window, edited. `progress` is told, now and then, how many tokens there are and
     how many there will be at most."""
     choose = chooser(temperature, top_k, top_p)
@@ -169,11 +169,11 @@ class Rows:
         windows = {i: self.texts[i][-self.block :] for i in sorted(set(rows) - set(inside))}
         if self.edits:  # one by one, so that an edit sees the shapes it sees in `trace`
             for i, window in windows.items():
-                logits[i] = self.decoder.rerun(window, self.edits)
+                logits[i] = self.decoder.rerun(window, self.edits)[-1]
             return logits[rows]
         for length in sorted({len(window) for window in windows.values()}):
             same = [i for i in windows if len(windows[i]) == length]
-            logits[same] = self.decoder.rerun([windows[i] for i in same])
+            logits[same] = self.decoder.rerun([windows[i] for i in same])[:, -1]
         return logits[rows]
 
     def advance(self, rows: list[int]) -> Array:
@@ -233,10 +233,20 @@ def check_prompt(model: Model, prompt: Sequence[int]) -> list[int]:
 
 def check_steps(model: Model, length: int, steps: int | None) -> int:
     """How many tokens a row may get."""
-    steps = model.notes.get("decode_steps") if steps is None else steps
+    if steps is None and "decode_steps" in model.notes:
+        each, more = check_decode_steps(model.notes["decode_steps"])
+        return max(0, each * length + more)
     if steps is None:
         return model.config.block - length + 1  # the last position of a full block still has something to say
     return whole("steps", steps, 0)
+
+
+def check_decode_steps(note: Any) -> tuple[int, int]:
+    """The note that says how long a program's answer is: a number, or so many for each token of the input and so many
+    more, [1, -1] for one less than the input has."""
+    if isinstance(note, list | tuple) and len(note) == 2:
+        return whole("decode_steps", note[0], 0), whole("decode_steps", note[1], -(10**9))
+    return 0, whole("decode_steps", note, 0)
 
 
 def check_stop(model: Model, stop: Sequence[int | str] | None) -> set[int]:

@@ -205,8 +205,8 @@ class Decoder:
         )
 
     def rerun(self, windows: Any, edits: Edits | None = None) -> Array:
-        """The logits (..., V) at the end of windows (..., T), run from the beginning."""
-        return forward(self.model, windows, edits=edits)[0][..., -1, :]
+        """The logits (..., T, V) of windows (..., T), run from the beginning."""
+        return forward(self.model, windows, edits=edits)[0]
 
 
 @contextmanager

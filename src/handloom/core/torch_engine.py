@@ -315,10 +315,10 @@ class Decoder:
         return logits[torch.as_tensor(slots, device=logits.device), last].double().cpu().numpy()
 
     def rerun(self, windows: Any, edits: Edits | None = None) -> np.ndarray[Any, Any]:
-        """The logits (..., V) at the end of windows (..., T), run from the beginning."""
+        """The logits (..., T, V) of windows (..., T), run from the beginning."""
         with torch.no_grad():
             logits, _ = compute(self.config, self.params, windows, edits=edits)
-        return logits[..., -1, :].double().cpu().numpy()
+        return logits.double().cpu().numpy()
 
     def slots(self, rows: Sequence[int]) -> list[int]:
         """Where in the batch these rows are."""

@@ -1,5 +1,6 @@
 """Transformers programmed by hand: weights set because one knows why."""
 
-from handloom.write.programs import PROGRAMS, Program, nearest, program
+from handloom.write.certificates import Certificate, certify
+from handloom.write.programs import PROGRAMS, Program, nearest, program, task, task_of
 
-__all__ = ["PROGRAMS", "Program", "nearest", "program"]
+__all__ = ["PROGRAMS", "Certificate", "Program", "certify", "nearest", "program", "task", "task_of"]

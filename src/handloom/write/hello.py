@@ -7,6 +7,7 @@ the embedding's size, and the unembedding, being the same table, finds it.
 """
 
 from handloom.core import Config, Model, Vocab, params
+from handloom.tasks.message import ascii_vocab, message_vocab
 from handloom.write.encodings import circle
 
 LOUD = 1e6  # how much louder a position speaks than the token that stands there
@@ -14,8 +15,16 @@ LOUD = 1e6  # how much louder a position speaks than the token that stands there
 
 def book_hello(message: str = "Hello World!") -> Model:
     """The book's construction: 3 · (tokens + positions) parameters, 72 for its message."""
-    vocab = Vocab(tuple(dict.fromkeys(["<bos>", *message, "<eos>"])), separator="", bos="<bos>", eos="<eos>")
-    following = [vocab.id(token) for token in [*message, "<eos>"]]
+    return say(message, message_vocab(message))
+
+
+def book_ascii(message: str = "Hello World!") -> Model:
+    """The same over 256 characters: 807 parameters."""
+    return say(message, ascii_vocab(message))
+
+
+def say(message: str, vocab: Vocab) -> Model:
+    following = [vocab.id(token) for token in [*message, vocab.eos or ""]]
     config = Config(vocab=len(vocab), block=len(following), d_model=3, biases=())
     weights = params.zeros(config)
     weights["W_E"] = circle(len(vocab))

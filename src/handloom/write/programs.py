@@ -16,31 +16,37 @@ from typing import Any
 
 from handloom.core import HandloomError, Model
 from handloom.core.errors import shown
-from handloom.write.extremes import book_max, book_min
-from handloom.write.hello import book_hello
-from handloom.write.search import book_search
+from handloom.tasks import Task, message
+from handloom.tasks import extremes as extremes_task
+from handloom.tasks import search as search_task
+from handloom.write import extremes, hello, search
 
 
 @dataclass(frozen=True)
 class Program:
-    """A name, what it does, and a function that writes its Model; the function's parameters are the program's."""
+    """A name, what it does, the task it is for, and a function that writes its Model. The function's parameters are the
+    program's; the task takes those of them that it knows."""
 
     name: str
     about: str
+    task: Callable[..., Task]
     build: Callable[..., Model]
 
 
 PROGRAMS = {
     program.name: program
     for program in (
-        Program("hello", "prints Hello World!, or any message", book_hello),
-        Program("min", "the smallest of the numbers given", book_min),
-        Program("max", "the largest of the numbers given", book_max),
-        Program("search", "finds the last tokens earlier on, says what followed them", book_search),
-        Program("book/hello", "chapter 2", book_hello),
-        Program("book/min", "chapter 5", book_min),
-        Program("book/max", "chapter 5", book_max),
-        Program("book/search", "chapter 4", book_search),
+        Program("hello", "prints Hello World!, or any message", message.message, hello.book_hello),
+        Program("min", "the smallest of the numbers given", extremes_task.minimum, extremes.book_min),
+        Program("max", "the largest of the numbers given", extremes_task.maximum, extremes.book_max),
+        Program(
+            "search", "finds the last tokens earlier on, and what followed", search_task.search, search.book_search
+        ),
+        Program("book/hello", "chapter 2", message.message, hello.book_hello),
+        Program("book/ascii", "chapter 2, over 256 characters", message.ascii_message, hello.book_ascii),
+        Program("book/min", "chapter 5", extremes_task.minimum, extremes.book_min),
+        Program("book/max", "chapter 5", extremes_task.maximum, extremes.book_max),
+        Program("book/search", "chapter 4", search_task.search, search.book_search),
     )
 }
 KINDS = {int: "a whole number", str: "text"}  # what a program's parameters may be
@@ -48,6 +54,28 @@ KINDS = {int: "a whole number", str: "text"}  # what a program's parameters may 
 
 def program(name: str, **parameters: Any) -> Model:
     """The model of a program. Parameters may stand in the name: `addition:digits=3,base=10`."""
+    chosen, given = find(name, parameters)
+    model = chosen.build(**given)
+    return model.with_(notes={"made": "written", "program": chosen.name, "parameters": given, **model.notes})
+
+
+def task(name: str, **parameters: Any) -> Task:
+    """The task of a program, named in the same way."""
+    chosen, given = find(name, parameters)
+    known = inspect.signature(chosen.task).parameters
+    return chosen.task(**{key: value for key, value in given.items() if key in known})
+
+
+def task_of(model: Model) -> Task | None:
+    """The task that a written model is for, as its notes say; nothing if they do not."""
+    name, given = model.notes.get("program"), model.notes.get("parameters")
+    if name not in PROGRAMS or not isinstance(given, dict):
+        return None
+    return task(name, **given)
+
+
+def find(name: str, parameters: dict[str, Any]) -> tuple[Program, dict[str, Any]]:
+    """A program and the parameters given for it, in its name and beside it."""
     name, _, text = str(name).partition(":")
     if name not in PROGRAMS:
         hint = f"did you mean {near}?" if (near := nearest(name)) else f"there are {', '.join(PROGRAMS)}"
@@ -55,8 +83,7 @@ def program(name: str, **parameters: Any) -> Model:
     chosen = PROGRAMS[name]
     given = parse(chosen, text) | parameters
     check(chosen, given)
-    model = chosen.build(**given)
-    return model.with_(notes={"made": "written", "program": name, "parameters": given, **model.notes})
+    return chosen, given
 
 
 def nearest(name: str) -> str | None:

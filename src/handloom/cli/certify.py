@@ -1,0 +1,37 @@
+"""handloom certify: is a model right on every input of its task?"""
+
+from typing import Annotated
+
+import typer
+
+from handloom.cli.arguments import JsonOption, ModelArgument, find_model, print_json
+from handloom.cli.progress import Slowly
+
+
+def certify(
+    model: ModelArgument,
+    task: Annotated[str | None, typer.Option(help="A program's name, for its task; default: the model's own.")] = None,
+    dtype: Annotated[str | None, typer.Option(help="float32 or float64; default: the model's own.")] = None,
+    samples: Annotated[
+        int | None, typer.Option(help="Try so many inputs; default: all, or 10,000 where there are over two million.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Which random inputs.", min=0)] = 0,
+    as_json: JsonOption = False,
+) -> None:
+    """Hold a model against the oracle of its task. Exit code 0 if it is right, 1 if it is wrong.
+
+    \b
+    handloom certify min:n=5
+    handloom certify my.safetensors --task min:n=5 --dtype float32
+    """
+    from handloom.write import certify as check
+    from handloom.write import task as task_named
+
+    chosen = find_model(model)
+    with Slowly("inputs tried") as progress:
+        certificate = check(chosen, task_named(task) if task else None, dtype, samples, seed, progress)
+    if as_json:
+        print_json(certificate.to_json())
+    else:
+        print(certificate)
+    raise typer.Exit(0 if certificate.right else 1)

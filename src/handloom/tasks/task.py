@@ -1,0 +1,56 @@
+"""A Task: a vocabulary, inputs, and an oracle that says what is right.
+
+    >>> from handloom.tasks.extremes import minimum
+    >>> task = minimum(20)
+    >>> task.answer("6 2 0 12")
+    '0'
+    >>> task.answer("")
+    Traceback (most recent call last):
+    handloom.core.errors.HandloomError: this takes 1 to 20 numbers from 0 to 19, such as 6 2 12; it was given ''
+
+Inside, inputs and answers are lists of token ids. Nothing here knows of models: a program is held against its task,
+a training run is fed by one.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from handloom.core import HandloomError, Vocab
+from handloom.core.errors import shown
+
+Ids = list[int]
+
+
+@dataclass(frozen=True)
+class Task:
+    """`oracle` gives the answer to an input, or None to what is not an input. `draw` makes a random input. `every`
+    goes through all inputs, where there are few enough, and `count` says how many there are. `hard` are inputs that
+    programs get wrong first."""
+
+    takes: str  # for people: "this takes …", with an example
+    vocab: Vocab
+    oracle: Callable[[Ids], Ids | None]
+    draw: Callable[[np.random.Generator], Ids]
+    count: int | None = None
+    every: Callable[[], Iterable[Ids]] | None = None
+    hard: Callable[[], Iterable[Ids]] = tuple
+
+    def answer(self, text: str) -> str:
+        """What is right to say after this text, special tokens left out."""
+        said = self.oracle(self.vocab.encode(text))
+        if said is None:
+            raise HandloomError(f"this takes {self.takes}; it was given {shown(text)}")
+        return self.vocab.decode(said)
+
+    def check(self, text: str) -> None:
+        """Refuse what is not an input."""
+        try:
+            self.answer(text)
+        except HandloomError:
+            raise HandloomError(f"this takes {self.takes}; it was given {shown(text)}") from None
+
+    def example(self, seed: int = 0) -> str:
+        """A random input, as text."""
+        return self.vocab.decode(self.draw(np.random.default_rng(seed)))
