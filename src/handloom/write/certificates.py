@@ -6,7 +6,7 @@
 
 An input is right if greedy decoding says the oracle's answer and nothing else. That is checked in one run: with the
 right answer fed as input, the model must want each of its tokens next. The margin is the least by which the logit of a
-right token exceeded that of the next best.
+right token exceeded that of the next best; 0 is a tie, which greedy decoding gives to the token with the lower id.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -91,8 +91,8 @@ def certify(
         margin = min(margin, float(margins.min()))
         if progress:
             progress(done, most)
-        if not margins.min() > 0:
-            first = int(np.argmin(margins > 0))
+        if (wrong := (said != answers).any(-1)).any():
+            first = int(wrong.argmax())
             words = tuple(task.vocab.decode(ids) for ids in (prompts[first], said[first], answers[first]))
             return Certificate(method, done, False, float(margins[first]), str(model.dtype), wrong=words)  # type: ignore[arg-type]
     return Certificate(method, done, True, margin, str(model.dtype))

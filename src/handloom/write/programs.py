@@ -19,7 +19,8 @@ from handloom.core.errors import shown
 from handloom.tasks import Task, message
 from handloom.tasks import extremes as extremes_task
 from handloom.tasks import search as search_task
-from handloom.write import extremes, hello, search
+from handloom.tasks import sums as sums_task
+from handloom.write import extremes, hello, search, sums
 
 
 @dataclass(frozen=True)
@@ -42,11 +43,16 @@ PROGRAMS = {
         Program(
             "search", "finds the last tokens earlier on, and what followed", search_task.search, search.book_search
         ),
+        Program("sum", "the last digit of the sum of two digits", sums_task.sum_mod_10, sums.book_sum),
+        Program("modular-sum", "the last digit of a sum", sums_task.modular_addition, sums.modular_sum),
         Program("book/hello", "chapter 2", message.message, hello.book_hello),
         Program("book/ascii", "chapter 2, over 256 characters", message.ascii_message, hello.book_ascii),
         Program("book/min", "chapter 5", extremes_task.minimum, extremes.book_min),
         Program("book/max", "chapter 5", extremes_task.maximum, extremes.book_max),
         Program("book/search", "chapter 4", search_task.search, search.book_search),
+        Program("book/sum", "chapter 6, two digits mod 10", sums_task.sum_mod_10, sums.book_sum),
+        Program("book/modular-sum", "chapter 6, mod 10", sums_task.modular_addition, sums.book_modular_sum),
+        Program("book/addition", "chapter 6", sums_task.addition, sums.book_addition),
     )
 }
 KINDS = {int: "a whole number", str: "text"}  # what a program's parameters may be
