@@ -9,7 +9,9 @@ import typer
 from handloom.cli.arguments import JsonOption, print_json
 
 write = typer.Typer(
-    name="write", help="Transformers programmed by hand: list them, build model files.", no_args_is_help=True
+    name="write",
+    help="Transformers programmed by hand: list them, explain them, build model files.",
+    no_args_is_help=True,
 )
 SIZES = ("total", "nonzero", "unique")
 
@@ -33,6 +35,35 @@ def list_programs(as_json: JsonOption = False) -> None:
     for row in rows:
         table.add_row(str(row["name"]), str(row["about"]), *(f"{row[size]:,}" for size in SIZES))
     Console().print(table)
+
+
+@write.command()
+def show(
+    program: Annotated[str, typer.Argument(metavar="PROGRAM", help="A name with parameters.", show_default=False)],
+    example: Annotated[str | None, typer.Option(help="The input to follow; default: one of the task's.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Write a page with pictures here, instead of text.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Explain a program: its weights, what each head and MLP does, the stream along an example, the certificate.
+
+    \b
+    handloom write show min
+    handloom write show search --example "1 2 3 4 1 2 3" -o search.html
+    """
+    from handloom.core.files import check_place, write_atomically
+    from handloom.view.show import as_page, as_text, explain
+
+    if output:
+        check_place(output)
+    explanation = explain(program, example)
+    if output:
+        write_atomically(output, as_page(explanation).encode())
+    if as_json:
+        print_json(explanation.to_json())
+    else:
+        print(output if output else as_text(explanation))
 
 
 @write.command()

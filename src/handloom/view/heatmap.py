@@ -27,7 +27,7 @@ def heatmap(
     values = np.asarray(matrix, np.float64)
     left = 44 + 8 * max(map(len, rows))
     top = 64 + 8 * max(map(len, columns))
-    width, height = left + CELL * len(columns) + 24, top + CELL * len(rows) + 16
+    width, height = left + max(CELL * len(columns), 8 * len(title)) + 24, top + CELL * len(rows) + 16
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
         f'font-family="DejaVu Sans Mono, Menlo, Consolas, monospace" font-size="{FONT}" fill="#222">',

@@ -34,4 +34,9 @@ def extreme(n: int, end: float) -> Model:
     head["W_K"][0, :, 0] = on_circle(end)
     head["W_V"][0] = np.eye(3)
     head["W_O"][0] = LOUD * np.eye(3)
-    return Model(config, weights, Vocab.numbers(n), {"decode_steps": 1})
+    notes = {
+        "decode_steps": 1,
+        "directions": {"number": [0, 3]},
+        "heads": {"0.0": "looks at the end of the half circle, and copies what stands nearest to it, loudly"},
+    }
+    return Model(config, weights, Vocab.numbers(n), notes)

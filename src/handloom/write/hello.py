@@ -29,4 +29,4 @@ def say(message: str, vocab: Vocab) -> Model:
     weights = params.zeros(config)
     weights["W_E"] = circle(len(vocab))
     weights["W_pos"] = LOUD * weights["W_E"][following]
-    return Model(config, weights, vocab)
+    return Model(config, weights, vocab, {"directions": {"token": [0, 3]}})

@@ -55,6 +55,7 @@ PROGRAMS = {
         Program("book/addition", "chapter 6", sums_task.addition, sums.book_addition),
     )
 }
+LARGEST = 1_000_000  # a parameter that notes may have
 KINDS = {int: "a whole number", str: "text"}  # what a program's parameters may be
 
 
@@ -73,11 +74,16 @@ def task(name: str, **parameters: Any) -> Task:
 
 
 def task_of(model: Model) -> Task | None:
-    """The task that a written model is for, as its notes say; nothing if they do not."""
+    """The task that a written model is for, as its notes say; nothing if they do not, or not sensibly."""
     name, given = model.notes.get("program"), model.notes.get("parameters")
-    if name not in PROGRAMS or not isinstance(given, dict):
+    if not isinstance(name, str) or name not in PROGRAMS or not isinstance(given, dict):
         return None
-    return task(name, **given)
+    if any(isinstance(value, int) and value > LARGEST for value in given.values()):
+        return None  # a file may say anything, and a task of a billion tokens would fill the memory
+    try:
+        return task(name, **given)
+    except HandloomError:
+        return None
 
 
 def find(name: str, parameters: dict[str, Any]) -> tuple[Program, dict[str, Any]]:

@@ -33,7 +33,13 @@ def book_sum() -> Model:
     total = np.arange(19.0)
     seen = layer_norm(messy * np.stack([total, np.ones(19), np.zeros(19), np.zeros(19)], axis=1))
     spikes(seen[:, 0], LOUD * weights["W_E"][np.arange(19) % 10]).write(layer, 0)
-    return Model(config, weights, Vocab.of("0123456789"), {"decode_steps": 1})
+    notes = {
+        "decode_steps": 1,
+        "directions": {"value": 0, "one": 1, "fill": [2, 4]},
+        "heads": {"0.0": "the mean of both digits, doubled"},
+        "mlps": {"0": "a spike for each of the 19 sums, which says its last digit"},
+    }
+    return Model(config, weights, Vocab.of("0123456789"), notes)
 
 
 def book_modular_sum(digits: int = 2) -> Model:
@@ -59,7 +65,7 @@ def last_digit(digits: int, read: int, sign: Sequence[int] = (0, 1, 2, 3)) -> Mo
     total = np.arange(2 * 10**read - 1)
     seen = layer_norm(after_attention(total, weights["W_pos"][:1, -3:]))[:, 0, 0]
     spikes(seen, LOUD * weights["W_E"][total % 10]).write(layer, 0)
-    return Model(config, weights, sum_vocab(), {"decode_steps": 1})
+    return Model(config, weights, sum_vocab(), sum_notes(read, 1))
 
 
 def book_addition(digits: int = 3) -> Model:
@@ -78,7 +84,7 @@ def book_addition(digits: int = 3) -> Model:
     seen = layer_norm(after_attention(total / SCALE, here, mixed=True))[..., 0]  # (sums, positions)
     said = total[:, None] // 10 ** np.arange(digits, -1, -1) % 10
     spikes(seen.ravel(), LOUD * weights["W_E"][said.ravel()]).write(layer, 0)
-    return Model(config, weights, sum_vocab(), {"decode_steps": digits + 1})
+    return Model(config, weights, sum_vocab(), sum_notes(digits, digits + 1))
 
 
 def sum_layer(digits: int, block: int, read: int, outputs: int) -> tuple[Config, dict[str, Any], dict[str, Array]]:
@@ -98,6 +104,20 @@ def sum_layer(digits: int, block: int, read: int, outputs: int) -> tuple[Config,
     layer["W_Q"][-1, -3:], layer["W_K"][-1, -3:] = HARD * np.eye(3), np.eye(3)
     layer["W_V"][-1, 2:4, :2], layer["W_O"][-1, :2, 2:4] = -np.eye(2), np.eye(2)
     return config, weights, layer
+
+
+def sum_notes(read: int, outputs: int) -> dict[str, Any]:
+    digit_heads = {
+        f"0.{head}": f"adds the digit of the {'second' if second else 'first'} number that counts {10**place:,}"
+        for head, (second, place) in enumerate(product([outputs == 1, outputs > 1], range(read)))
+    }
+    clears = "clears what made my token fixed under layer norm"
+    return {
+        "decode_steps": outputs,
+        "directions": {"value": 0, "one": 1, "fill": [2, 4], "position": [4, 7]},
+        "heads": digit_heads | {f"0.{2 * read}": clears if outputs == 1 else f"{clears}, and adds my position"},
+        "mlps": {"0": "a spike for each sum, and each place of the answer, which says the digit"},
+    }
 
 
 def digit_vectors() -> Array:

@@ -1,0 +1,55 @@
+"""A program explained says what is there: the same numbers as the model, in text, on the page and as JSON."""
+
+import numpy as np
+import pytest
+
+from handloom.core import trace
+from handloom.view.show import as_page, as_text, direction_names, explain, groups, run, sign_map
+from handloom.write import PROGRAMS, program
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_program_can_be_explained(name):
+    explanation = explain(name)
+    text = as_text(explanation)
+    assert explanation.task.takes in text
+    assert repr(explanation.said) in text
+    assert str(explanation.certificate) in text
+    page = as_page(explanation)
+    assert page.startswith("<!doctype html>")
+    assert "{" not in page.split("</style>")[1].split("<svg")[0]
+    assert explanation.to_json()["certificate"]["right"] == explanation.certificate.right
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_what_notes_name_is_there(name):
+    """Names of directions fit the stream, and words are only said of heads and MLPs that exist."""
+    model = program(name)
+    names = direction_names(model)
+    assert len(names) == len(set(names)) == model.config.d_model
+    c = model.config
+    assert set(model.notes.get("heads", {})) <= {f"{i}.{h}" for i in range(c.layers) for h in range(c.heads)}
+    assert set(model.notes.get("mlps", {})) <= {str(i) for i in range(c.layers if c.d_ff else 0)}
+
+
+def test_the_example_is_followed():
+    shown = explain("min:n=6", "4 2 5")
+    assert shown.said == "2"
+    assert "looks at position 1, '2', 100%" in as_text(shown)
+    stream = shown.to_json()["example"]["stream"]
+    assert stream["ln_final"] == pytest.approx(trace(shown.model, "4 2 5")["ln_final"][-1].tolist())
+
+
+def test_a_matrix_as_signs():
+    lines = sign_map("W", np.array([[1.0, 0], [1.0, 0], [-2.0, 0]]), ["a 0", "a 1", "b"], ["x 0", "x 1"])
+    assert lines == [
+        "W  3 × 2, 3 not zero, from 1 to 2 in size",
+        "         to x 0–1",
+        "  a 0–1  + ·",
+        "      b  − ·",
+    ]
+
+
+def test_runs_of_names():
+    assert groups(["token 0", "token 1", "one", "place 0", "place 1"]) == ["token 0–1", "one", "place 0–1"]
+    assert run(["a 1", "a 2", "b 0"]) == "a 1–b 0"
