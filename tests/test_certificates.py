@@ -108,7 +108,7 @@ def test_one_seed_one_certificate():
 @pytest.mark.parametrize(
     ("make", "complaint"),
     [
-        (lambda: certify(bare(program("hello"))), "names no program, so that its task is not known"),
+        (lambda: certify(bare(program("hello"))), "name no program, so that its task is not known"),
         (lambda: certify(program("min:n=4"), minimum(5)), "the model's tokens are not the task's"),
         (lambda: certify(program("min"), dtype="float16"), "dtype='float16' must be float32 or float64"),
         (lambda: certify(program("min"), samples=0), "samples=0"),

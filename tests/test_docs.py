@@ -34,6 +34,16 @@ def test_python_examples_give_what_they_show(page, tmp_path, monkeypatch):
     assert tried or ">>>" not in page.read_text()
 
 
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_python_blocks_run(page, tmp_path, monkeypatch):
+    """Blocks without prompts are run one after the other; names carry over."""
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    for block in re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL):
+        if ">>>" not in block:
+            exec(block, names)
+
+
 def commands(page):
     """Each console block as a list of (command, output)."""
     for block in re.findall(r"```console\n(.*?)```", page.read_text(), re.DOTALL):

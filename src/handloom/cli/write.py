@@ -89,3 +89,31 @@ def build(
         print_json({"file": str(path)})
     else:
         print(f"{path}: {model}")
+
+
+@write.command()
+def encodings(
+    output: Annotated[Path, typer.Option("-o", "--output", help="The folder for the pictures.")] = Path("encodings"),
+    as_json: JsonOption = False,
+) -> None:
+    """Draw the figures of the book's chapter 7 on encodings, and hold its numbers against what is measured.
+
+    \b
+    handloom write encodings -o pictures
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from handloom.cli.progress import Slowly
+    from handloom.view.encodings_figures import figures
+
+    with Slowly("figures drawn") as progress:
+        findings = figures(output, progress)
+    if as_json:
+        print_json([asdict(finding) for finding in findings])
+        return
+    table = Table("where", "the book", "measured", "holds", box=None)
+    for finding in findings:
+        table.add_row(finding.figure, finding.book, finding.measured, "yes" if finding.holds else "NO")
+    Console().print(table)
+    print(f"The pictures are in {output}")
