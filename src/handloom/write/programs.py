@@ -20,7 +20,7 @@ from handloom.tasks import Task, message
 from handloom.tasks import extremes as extremes_task
 from handloom.tasks import search as search_task
 from handloom.tasks import sums as sums_task
-from handloom.write import extremes, hello, search, sums
+from handloom.write import extremes, hello, search, searches, sums
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ PROGRAMS = {
         Program("min", "the smallest of the numbers given", extremes_task.minimum, extremes.book_min),
         Program("max", "the largest of the numbers given", extremes_task.maximum, extremes.book_max),
         Program(
-            "search", "finds the last tokens earlier on, and what followed", search_task.search, search.book_search
+            "search", "finds the last tokens earlier on, and what followed", search_task.search, searches.small_search
         ),
         Program("sum", "the last digit of the sum of two digits", sums_task.sum_mod_10, sums.book_sum),
         Program("modular-sum", "the last digit of a sum", sums_task.modular_addition, sums.modular_sum),
