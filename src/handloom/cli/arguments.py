@@ -9,7 +9,7 @@ import typer
 if TYPE_CHECKING:
     from handloom.core import Model
 
-MODEL_HELP = "A model file, a run folder, or a program's name with its parameters: hello, hello:message=Hi."
+MODEL_HELP = "A model file, a .taotp file, a run folder, or a program with its parameters: hello, hello:message=Hi."
 ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help=MODEL_HELP, show_default=False)]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON value and nothing else.")]
 
@@ -32,6 +32,10 @@ def find_model(name: str) -> "Model":
                 f"{name} is a folder without a model.safetensors in it; name a model file or a run folder"
             )
         path = path / "model.safetensors"
+    if path.suffix == ".taotp":
+        from handloom.write.taotp import load_taotp
+
+        return load_taotp(path)
     return load(path)
 
 

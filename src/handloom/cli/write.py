@@ -74,17 +74,22 @@ def build(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write a program's model file.
+    """Write a program's model file, or its weights as text that can be edited (.taotp).
 
     \b
     handloom write build hello -o hello.safetensors
+    handloom write build min:n=5 -o min.taotp
     """
     from handloom.core import save
     from handloom.write import program as written
+    from handloom.write.taotp import save_taotp
 
     model = written(program)
     path = output or Path(program.partition(":")[0].replace("/", "-") + ".safetensors")
-    save(model, path)
+    if path.suffix == ".taotp":
+        save_taotp(model, path)
+    else:
+        save(model, path)
     if as_json:
         print_json({"file": str(path)})
     else:
