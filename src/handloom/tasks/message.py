@@ -23,11 +23,6 @@ def message(message: str = "Hello World!") -> Task:
     return saying(message, message_vocab(message))
 
 
-def chain_message(message: str = "Hel Word!") -> Task:
-    """A message in which no token comes twice, so that each knows the next."""
-    return saying(message, message_vocab(message))
-
-
 def ascii_message(message: str = "Hello World!") -> Task:
     return saying(message, ascii_vocab(message))
 

@@ -39,16 +39,22 @@ def modular_addition(digits: int = 2) -> Task:
     return sums(digits, oracle)
 
 
-def sum_mod_10() -> Task:
-    """The last digit of the sum of two digits, which stand side by side."""
+def digit_sum(base: int = 10) -> Task:
+    """The last digit, in some base, of the sum of two digits, which stand side by side."""
+    vocab = digit_vocab(base)
     return Task(
-        takes="two digits, such as 78",
-        vocab=Vocab.of("0123456789"),
-        oracle=lambda ids: [sum(ids) % 10] if len(ids) == 2 else None,
-        draw=lambda rng: rng.integers(0, 10, 2).tolist(),
-        count=100,
-        every=lambda: (list(pair) for pair in product(range(10), repeat=2)),
+        takes=f"two digits in base {base}, such as {vocab.decode([base - 3, base - 2] if base > 2 else [1, 1])}",
+        vocab=vocab,
+        oracle=lambda ids: [sum(ids) % base] if len(ids) == 2 else None,
+        draw=lambda rng: rng.integers(0, base, 2).tolist(),
+        count=base**2,
+        every=lambda: (list(pair) for pair in product(range(base), repeat=2)),
     )
+
+
+def digit_vocab(base: int) -> Vocab:
+    """The digits of a base: characters up to ten, numbers with spaces between them above."""
+    return Vocab.of("0123456789"[:base]) if base <= 10 else Vocab.numbers(base)
 
 
 def sums(digits: int, oracle: Callable[[Ids], Ids | None]) -> Task:

@@ -1,60 +1,21 @@
-"""The programs by name. `book/…` are the constructions of The Art of Transformer Programming; a name without
-a prefix is the best construction of that task that we have.
+"""Programs asked for by name, with their parameters.
 
-    >>> program("hello")()
-    'Hello World!'
-    >>> program("hello:message=Good morning")()
-    'Good morning'
+>>> program("hello")()
+'Hello World!'
+>>> program("hello:message=Good morning")()
+'Good morning'
 """
 
 import difflib
 import inspect
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from handloom.core import HandloomError, Model
 from handloom.core.errors import shown
-from handloom.tasks import Task, message
-from handloom.tasks import extremes as extremes_task
-from handloom.tasks import search as search_task
-from handloom.tasks import sums as sums_task
-from handloom.write import extremes, hello, search, searches, sums
+from handloom.tasks import Task
+from handloom.write.catalogue import PROGRAMS, Program
 
-
-@dataclass(frozen=True)
-class Program:
-    """A name, what it does, the task it is for, and a function that writes its Model. The function's parameters are the
-    program's; the task takes those of them that it knows."""
-
-    name: str
-    about: str
-    task: Callable[..., Task]
-    build: Callable[..., Model]
-
-
-PROGRAMS = {
-    program.name: program
-    for program in (
-        Program("hello", "prints Hello World!, or any message", message.message, hello.book_hello),
-        Program("min", "the smallest of the numbers given", extremes_task.minimum, extremes.book_min),
-        Program("max", "the largest of the numbers given", extremes_task.maximum, extremes.book_max),
-        Program(
-            "search", "finds the last tokens earlier on, and what followed", search_task.search, searches.small_search
-        ),
-        Program("sum", "the last digit of the sum of two digits", sums_task.sum_mod_10, sums.book_sum),
-        Program("modular-sum", "the last digit of a sum", sums_task.modular_addition, sums.modular_sum),
-        Program("book/hello", "chapter 2", message.message, hello.book_hello),
-        Program("book/ascii", "chapter 2, over 256 characters", message.ascii_message, hello.book_ascii),
-        Program("book/min", "chapter 5", extremes_task.minimum, extremes.book_min),
-        Program("book/max", "chapter 5", extremes_task.maximum, extremes.book_max),
-        Program("book/search", "chapter 4", search_task.search, search.book_search),
-        Program("book/sum", "chapter 6, two digits mod 10", sums_task.sum_mod_10, sums.book_sum),
-        Program("book/modular-sum", "chapter 6, mod 10", sums_task.modular_addition, sums.book_modular_sum),
-        Program("book/addition", "chapter 6", sums_task.addition, sums.book_addition),
-    )
-}
 LARGEST = 1_000_000  # a parameter that notes may have
 KINDS = {int: "a whole number", str: "text"}  # what a program's parameters may be
 
@@ -69,8 +30,9 @@ def program(name: str, **parameters: Any) -> Model:
 def task(name: str, **parameters: Any) -> Task:
     """The task of a program, named in the same way."""
     chosen, given = find(name, parameters)
+    values = {key: p.default for key, p in inspect.signature(chosen.build).parameters.items()} | given
     known = inspect.signature(chosen.task).parameters
-    return chosen.task(**{key: value for key, value in given.items() if key in known})
+    return chosen.task(**{key: value for key, value in values.items() if key in known})
 
 
 def task_of(model: Model) -> Task | None:
