@@ -7,12 +7,15 @@ from typing import Annotated
 import typer
 
 from handloom.cli.arguments import JsonOption, print_json
+from handloom.cli.lookup import ngrams, precision
 
 write = typer.Typer(
     name="write",
     help="Transformers programmed by hand: list them, explain them, build model files.",
     no_args_is_help=True,
 )
+write.command()(precision)
+write.command()(ngrams)
 SIZES = ("total", "nonzero", "unique")
 
 

@@ -10,15 +10,19 @@ from dataclasses import dataclass
 from handloom.core import Model
 from handloom.tasks import Task, message
 from handloom.tasks import extremes as extremes_task
+from handloom.tasks import lookup as lookup_task
 from handloom.tasks import products as products_task
 from handloom.tasks import search as search_task
 from handloom.tasks import sorting as sorting_task
 from handloom.tasks import sums as sums_task
 from handloom.write import (
+    addition,
+    addition_proof,
     big_sort,
     extremes,
     hello,
     hellos,
+    lookup,
     products,
     search,
     searches,
@@ -26,17 +30,20 @@ from handloom.write import (
     sum_variants,
     sums,
 )
+from handloom.write.certificate import Certificate, Progress
 
 
 @dataclass(frozen=True)
 class Program:
     """A name, what it does, the task it is for, and a function that writes its Model. The function's parameters are the
-    program's; the task takes those of them that it knows."""
+    program's; the task takes those of them that it knows. `prove` is there if all inputs can be covered by an argument:
+    it gives a Certificate or raises."""
 
     name: str
     about: str
     task: Callable[..., Task]
     build: Callable[..., Model]
+    prove: Callable[[Model, Progress | None], Certificate] | None = None
 
 
 ALL = (
@@ -44,13 +51,17 @@ ALL = (
     Program("min", "the smallest of some numbers", extremes_task.minimum, extremes.book_min),
     Program("max", "the largest of some numbers", extremes_task.maximum, extremes.book_max),
     Program("search", "what followed the last tokens before", search_task.search, searches.small_search),
+    Program("lookup", "the value of a key in any table", lookup_task.lookup, lookup.any_lookup),
     Program("sort", "numbers in order, with repeats", sorting_task.ascending_with_repeats, big_sort.big_sort),
+    Program("addition", "two numbers", sums_task.addition, addition.small_addition, addition_proof.prove),
     Program("sum", "two digits, mod 10", sums_task.digit_sum, sum_variants.attention_only_sum),
     Program("modular-sum", "two numbers, mod 10", sums_task.modular_addition, sums.modular_sum),
     Program("unpadded-addition", "no zeros in front", products_task.unpadded_addition, products.unpadded_addition),
     Program("multiplication", "two numbers", products_task.multiplication, products.multiplication),
     Program("book/hello", "chapter 2", message.message, hello.book_hello),
     Program("book/ascii", "chapter 2, 256 characters", message.ascii_message, hello.book_ascii),
+    Program("book/lookup", "chapter 3, tied, optimised", lookup_task.lookup, lookup.book_lookup),
+    Program("book/lookup-untied", "chapter 3, random hashes", lookup_task.lookup, lookup.untied_lookup),
     Program("book/search", "chapter 4", search_task.search, search.book_search),
     Program("book/min", "chapter 5", extremes_task.minimum, extremes.book_min),
     Program("book/max", "chapter 5", extremes_task.maximum, extremes.book_max),

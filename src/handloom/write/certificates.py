@@ -1,18 +1,15 @@
-"""Certificates: what was checked of a model against its task, and how it came out.
+"""Certifying: a model is run on the inputs of its task and held against the oracle.
 
     >>> from handloom.write import program
     >>> print(certify(program("min:n=5")))
     right on all 3,905 inputs (exhaustive), float64, smallest margin 0.4
 
 An input is right if greedy decoding says the oracle's answer and nothing else. That is checked in one run: with the
-right answer fed as input, the model must want each of its tokens next. The margin is the least by which the logit of a
-right token exceeded that of the next best; 0 is a tie, which greedy decoding gives to the token with the lower id.
+right answer fed as input, the model must want each of its tokens next.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator
 from itertools import chain, islice
-from typing import Any
 
 import numpy as np
 
@@ -21,42 +18,12 @@ from handloom.core.config import whole
 from handloom.core.engines import Decoder, choose_engine
 from handloom.core.errors import shown
 from handloom.tasks import Task
-from handloom.write.programs import task_of
+from handloom.write.certificate import Certificate, Progress
+from handloom.write.programs import prover_of, task_of
 
 ALL = 2_000_000  # up to so many inputs, all are tried
 SAMPLES = 10_000
 MEMORY = 2**25  # numbers in the largest array of one run
-
-Progress = Callable[[int, int], None]
-
-
-@dataclass(frozen=True)
-class Certificate:
-    """`method` is exhaustive (every input was run), proof (an argument, which `how` names, covers them all) or sampled
-    (the hard cases and random ones). `wrong` is the first input that came out wrong, with what was said and what was
-    right."""
-
-    method: str
-    inputs: int
-    right: bool
-    margin: float
-    dtype: str
-    how: str = ""
-    wrong: tuple[str, str, str] | None = None
-
-    def __str__(self) -> str:
-        which = "sampled inputs" if self.method == "sampled" else "inputs"
-        every = "" if self.method == "sampled" else "all "
-        method = f"{self.method}: {self.how}" if self.how else self.method
-        if self.right:
-            return (
-                f"right on {every}{self.inputs:,} {which} ({method}), {self.dtype}, smallest margin {self.margin:.2g}"
-            )
-        given, said, expected = self.wrong or ("", "", "")
-        return f"WRONG: {given!r} gave {said!r}, and right is {expected!r} ({method}, {self.dtype})"
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def certify(
@@ -67,8 +34,10 @@ def certify(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Certificate:
-    """Run a model on every input of a task (its program's, unless told), or, where there are more than two million or
-    `samples` says how many, on the hard ones and then on random ones."""
+    """Run a model on every input of a task (its program's, unless told). Where there are more than two million the
+    program's own proof is tried, if it has one; it is about float64. Failing that, or if `samples` says how many, the
+    hard inputs are run and then random ones."""
+    prove = prover_of(model) if task is None and samples is None else None
     task = task or task_of(model)
     if task is None:
         raise HandloomError("the model's notes name no program, so that its task is not known; say which it is")
@@ -77,6 +46,11 @@ def certify(
             f"the model's tokens are not the task's: {model.vocab.sample()} against {task.vocab.sample()}"
         )
     model, decoder = prepare(model, dtype)
+    if prove and model.dtype == np.float64 and (task.count is None or task.count > ALL):
+        try:
+            return prove(model, progress)
+        except HandloomError:
+            pass  # that there is no proof does not make it wrong
     if samples is None and task.every is not None and task.count is not None and task.count <= ALL:
         method, most, inputs = "exhaustive", task.count, iter(task.every())
     else:

@@ -9,12 +9,14 @@
 import difflib
 import inspect
 import re
+from collections.abc import Callable
 from typing import Any
 
 from handloom.core import HandloomError, Model
 from handloom.core.errors import shown
 from handloom.tasks import Task
 from handloom.write.catalogue import PROGRAMS, Program
+from handloom.write.certificate import Certificate, Progress
 
 LARGEST = 1_000_000  # a parameter that notes may have
 KINDS = {int: "a whole number", str: "text"}  # what a program's parameters may be
@@ -46,6 +48,11 @@ def task_of(model: Model) -> Task | None:
         return task(name, **given)
     except HandloomError:
         return None
+
+
+def prover_of(model: Model) -> Callable[[Model, Progress | None], Certificate] | None:
+    """What can prove a model right, if its notes name a program that has such a thing."""
+    return PROGRAMS[model.notes["program"]].prove if task_of(model) else None
 
 
 def find(name: str, parameters: dict[str, Any]) -> tuple[Program, dict[str, Any]]:
