@@ -13,15 +13,17 @@ def certify(
     task: Annotated[str | None, typer.Option(help="A program's name, for its task; default: the model's own.")] = None,
     dtype: Annotated[str | None, typer.Option(help="float32 or float64; default: the model's own.")] = None,
     samples: Annotated[
-        int | None, typer.Option(help="Try so many inputs; default: all, or 10,000 where there are over two million.")
+        int | None, typer.Option(help="Try so many inputs; default: all, or 10,000 where that would take too long.")
     ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Try all inputs, however long it takes.")] = False,
     seed: Annotated[int, typer.Option(help="Which random inputs.", min=0)] = 0,
     as_json: JsonOption = False,
 ) -> None:
-    """Hold a model against the oracle of its task. Exit code 0 if it is right, 1 if it is wrong.
+    """Hold a model against the oracle of its task: on all inputs, by proof, or on samples. Exit code 1 if it is wrong.
 
     \b
     handloom certify min:n=5
+    handloom certify addition:digits=10
     handloom certify my.safetensors --task min:n=5 --dtype float32
     """
     from handloom.write import certify as check
@@ -29,7 +31,7 @@ def certify(
 
     chosen = find_model(model)
     with Slowly("inputs tried") as progress:
-        certificate = check(chosen, task_named(task) if task else None, dtype, samples, seed, progress)
+        certificate = check(chosen, task_named(task) if task else None, dtype, samples, everything, seed, progress)
     if as_json:
         print_json(certificate.to_json())
     else:

@@ -16,6 +16,8 @@ Layer norm must give all tokens one length, to 1e-7, or "nearest" means nothing.
 the token has mean square 1 in the first five dimensions, and the three others, where the layers work, stay below 0.03.
 """
 
+from typing import Any
+
 import numpy as np
 
 from handloom.core import Config, HandloomError, Model, params
@@ -57,7 +59,24 @@ def big_sort(n: int = 1001, length: int = 16, lowest: int = 1) -> Model:
     for i, hop in enumerate(hops):
         try_a_smaller_step(hop, smallest_step(unit) ** (2 ** (HOPS - 1 - i) / (2**HOPS - 1)), unit)
     say_the_nearest(last)
-    return Model(config, weights, vocab, {"decode_steps": [1, -1]})
+    return Model(config, weights, vocab, {"decode_steps": [1, -1], **NOTES})
+
+
+NOTES: dict[str, Any] = {
+    "directions": {"number": [0, 5], "work": 5, "centre": [6, 8]},
+    "heads": {
+        "0.0": "looks at the end token, and takes its mark",
+        "1.0": "looks at the tokens equal to mine, and takes the mean of their marks",
+        **{f"{i}.0": "looks near a centre closer to my number, and takes what it finds" for i in range(2, HOPS + 2)},
+        f"{HOPS + 2}.0": "looks at the number nearest to the centre, and copies it, loudly",
+    },
+    "mlps": {
+        "0": "nothing",
+        "1": "if my number is used up, the centre takes the first step",
+        **{str(i): "if it found something other than my number, the centre moves there" for i in range(2, HOPS + 2)},
+        str(HOPS + 2): "nothing",
+    },
+}
 
 
 def circle_at(angles: Array) -> Array:

@@ -13,7 +13,7 @@ from itertools import chain, islice
 
 import numpy as np
 
-from handloom.core import HandloomError, Model
+from handloom.core import HandloomError, Model, count
 from handloom.core.config import whole
 from handloom.core.engines import Decoder, choose_engine
 from handloom.core.errors import shown
@@ -21,7 +21,8 @@ from handloom.tasks import Task
 from handloom.write.certificate import Certificate, Progress
 from handloom.write.programs import prover_of, task_of
 
-ALL = 2_000_000  # up to so many inputs, all are tried
+ALL = 2_000_000  # up to so many inputs all are tried,
+WORK = 10**10  # if that takes minutes at most: inputs times parameters
 SAMPLES = 10_000
 MEMORY = 2**25  # numbers in the largest array of one run
 
@@ -31,12 +32,13 @@ def certify(
     task: Task | None = None,
     dtype: str | None = None,
     samples: int | None = None,
+    everything: bool = False,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Certificate:
-    """Run a model on every input of a task (its program's, unless told). Where there are more than two million the
-    program's own proof is tried, if it has one; it is about float64. Failing that, or if `samples` says how many, the
-    hard inputs are run and then random ones."""
+    """Run a model on every input of a task (its program's, unless told). Where there are more than two million, or the
+    model is large, the program's own proof is tried, if it has one; it is about float64. Failing that, or if `samples`
+    says how many, the hard inputs are run and then random ones. `everything` runs all inputs, however long it takes."""
     prove = prover_of(model) if task is None and samples is None else None
     task = task or task_of(model)
     if task is None:
@@ -46,12 +48,13 @@ def certify(
             f"the model's tokens are not the task's: {model.vocab.sample()} against {task.vocab.sample()}"
         )
     model, decoder = prepare(model, dtype)
-    if prove and model.dtype == np.float64 and (task.count is None or task.count > ALL):
+    few = task.count is not None and task.count <= ALL and task.count * count(model).total <= WORK
+    if prove and not few and not everything and model.dtype == np.float64:
         try:
             return prove(model, progress)
         except HandloomError:
             pass  # that there is no proof does not make it wrong
-    if samples is None and task.every is not None and task.count is not None and task.count <= ALL:
+    if task.every is not None and task.count is not None and (everything or (samples is None and few)):
         method, most, inputs = "exhaustive", task.count, iter(task.every())
     else:
         most = whole("samples", SAMPLES if samples is None else samples, 1)

@@ -14,6 +14,8 @@ With one neuron for every key there are none: `any_lookup`.
     '7'
 """
 
+from typing import Any
+
 import numpy as np
 
 from handloom.core import Config, HandloomError, Model, params
@@ -112,7 +114,10 @@ def any_table(table: Table, block: int, seed: int = 0) -> Model:
     layer["W_in"][:d] = y.T
     layer["b_in"][:] = -(self_like + other_like) / 2
     layer["W_out"][:, :d] = LOUD**2 * E[table.values]
-    return Model(config, weights, table.vocab, {"decode_steps": 1})
+    notes = hash_notes(d, table.length) | {
+        "mlps": {"0": "a neuron for each key, which hears it alone and says its value"}
+    }
+    return Model(config, weights, table.vocab, notes)
 
 
 def hashing(table: Table, block: int, E: Array, M: Array, out: Array | None = None) -> Model:
@@ -132,7 +137,15 @@ def hashing(table: Table, block: int, E: Array, M: Array, out: Array | None = No
     layer["W_O"][0] -= np.eye(d + 3)  # clears what stood there
     if out is not None:
         weights["W_U"][:d] = out.T
-    return Model(config, weights, table.vocab, {"decode_steps": 1})
+    return Model(config, weights, table.vocab, hash_notes(d, table.length))
+
+
+def hash_notes(d: int, length: int) -> dict[str, Any]:
+    return {
+        "decode_steps": 1,
+        "directions": {"token": [0, d], "position": [d, d + 3]},
+        "heads": {f"0.{h}": f"adds the hash of the token {h} back" for h in range(length)},
+    }
 
 
 def look_back(layer: dict[str, Array], block: int) -> None:

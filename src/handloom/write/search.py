@@ -10,6 +10,8 @@ looks further back than there is text sees the first token, as if it stood there
 construction that knows better, and is smaller.
 """
 
+from typing import Any
+
 import numpy as np
 
 from handloom.core import Config, HandloomError, Model, Vocab, params
@@ -43,7 +45,22 @@ def search_with(vectors: Array, length: int, block: int, vocab: Vocab) -> Model:
     weights["W_pos"] = np.hstack([np.zeros((block, D - 3)), circle(block)])
     gather(weights["layers"][0], width, 2 * np.pi / block)
     find(weights["layers"][1], width)
-    return Model(config, weights, vocab, {"decode_steps": 1})
+    return Model(config, weights, vocab, search_notes(width, length))
+
+
+def search_notes(width: int, length: int) -> dict[str, Any]:
+    places = {f"{back} back": [width * back, width * (back + 1)] for back in range(1, length + 1)}
+    return {
+        "decode_steps": 1,
+        "directions": {"token": [0, width], **places},  # the position comes in the last three, and goes in layer 0
+        "heads": {
+            "0.0": "looks at itself, and clears all but its own token",
+            **{f"0.{back}": f"copies the token {back} back" for back in range(1, length + 1)},
+            "1.0": "finds where the tokens before are my last ones, and takes the token there",
+            "1.1": "clears what was there before",
+            "1.2": "clears the rest of it",
+        },
+    }
 
 
 def gather(layer: dict[str, np.ndarray], width: int, step: float) -> None:

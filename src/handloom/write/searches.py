@@ -56,7 +56,14 @@ def narrow_search(tokens: int, length: int, block: int, sharing: bool) -> Model:
     weights["W_pos"] = positions(plan, block) @ plan.frame[2:]
     gather(weights["layers"][0], plan)
     find(weights["layers"][1], plan)
-    return Model(config, weights, Vocab.numbers(tokens), {"decode_steps": 1})
+    fetches = {f"0.{h}": f"fetches the height of the token {h + 1} back" for h in range(kept)}
+    fetches["0.0"] += ", and takes away the position"
+    if sharing:
+        fetches[f"0.{kept - 1}"] = (
+            f"looks between the tokens {kept} and {kept + 1} back, and fetches both heights as one"
+        )
+    finds = "finds where the tokens before are my last ones, and takes the token there"
+    return Model(config, weights, Vocab.numbers(tokens), {"decode_steps": 1, "heads": fetches | {"1.0": finds}})
 
 
 @dataclass(frozen=True)

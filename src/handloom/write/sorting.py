@@ -38,7 +38,12 @@ def powersort(n: int, block: int, ratio: float, ahead: float, loud: float = LOUD
     head["W_K"][0, :3, :3] = np.eye(3)
     head["W_V"][0] = loud * np.eye(6)
     head["W_O"][0] = np.eye(6)
-    return Model(config, weights, Vocab.numbers(n), {"decode_steps": [1, -1]})
+    notes = {
+        "decode_steps": [1, -1],
+        "directions": {"point": [0, 3], "asking": [3, 6]},
+        "heads": {"0.0": "from the point that my number asks from, looks at the nearest number, and copies it, loudly"},
+    }
+    return Model(config, weights, Vocab.numbers(n), notes)
 
 
 def powerpoints(n: int, ratio: float = 1 / 2) -> Array:
@@ -71,4 +76,9 @@ def million_min(n: int = 1000, block: int = 16) -> Model:
     head["W_K"][0, :, 0] = np.outer([1, 1 / base, 1 / base**2], on_circle(0.0)).ravel()
     head["W_V"][0] = np.eye(9)
     head["W_O"][0] = 1e6 * np.eye(9)
-    return Model(config, weights, Vocab.numbers(n), {"decode_steps": 1})
+    notes = {
+        "decode_steps": 1,
+        "directions": {"high digit": [0, 3], "middle digit": [3, 6], "low digit": [6, 9]},
+        "heads": {"0.0": "looks at the smallest number, weighing its digits, and copies it, loudly"},
+    }
+    return Model(config, weights, Vocab.numbers(n), notes)
