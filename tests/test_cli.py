@@ -53,6 +53,44 @@ def test_run_stops_where_it_is_told(handloom):
     assert handloom("run", "hello", "--steps", "3") == "Hel\n"
 
 
+def test_certify_says_right_and_wrong_with_its_exit_code(handloom):
+    said = json.loads(handloom("certify", "min:n=4", "--dtype", "float32", "--json"))
+    assert (said["method"], said["inputs"], said["right"], said["dtype"]) == ("exhaustive", 340, True, "float32")
+    assert said["margin"] > 0
+    done = subprocess.run([HANDLOOM, "certify", "book/search"], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stdout.startswith("WRONG: ")
+
+
+def test_write_show_explains_in_text_on_a_page_and_as_json(handloom, tmp_path):
+    assert "looks at position 1, '2', 100%" in handloom("write", "show", "min", "--example", "6 2 12")
+    assert handloom("write", "show", "sum", "-o", "sum.html") == "sum.html\n"
+    assert (tmp_path / "sum.html").read_text().startswith("<!doctype html>")
+    assert json.loads(handloom("write", "show", "sum", "--json"))["certificate"]["inputs"] == 100
+    assert "this takes two digits" in handloom("write", "show", "sum", "--example", "123", code=2)
+
+
+def test_a_program_as_text_runs(handloom):
+    handloom("write", "build", "min:n=5", "-o", "min.taotp")
+    assert handloom("run", "min.taotp", "3 1 4") == "1\n"
+    assert json.loads(handloom("certify", "min.taotp", "--json"))["right"]
+
+
+def test_ngrams_of_a_text(handloom, tmp_path):
+    (tmp_path / "text.txt").write_text("one two three four five six seven eight nine ten eleven twelve " * 3)
+    said = json.loads(
+        handloom("write", "ngrams", "text.txt", "--n", "3", "--words", "4", "-o", "m.safetensors", "--json")
+    )
+    assert said["right"] == said["entries"] == 4
+    assert said["output"].startswith("three")
+    assert handloom("run", "m.safetensors", "four five") == "six\n"
+
+
+def test_precision_draws_a_figure(handloom, tmp_path):
+    assert len(json.loads(handloom("write", "precision", "--quick", "-o", "p.svg", "--json"))) == 12
+    assert (tmp_path / "p.svg").read_text().startswith("<?xml")
+
+
 def test_write_build_makes_a_file_that_every_command_takes(handloom, tmp_path):
     handloom("write", "build", "hello", "-o", "h.safetensors")
     assert handloom("run", "h.safetensors") == "Hello World!\n"
@@ -173,6 +211,15 @@ WRONG = [
     (("run", "hello", "H" * 14, "--unchecked"), "the prompt has 15 tokens and the block holds 13"),
     (("run", "numbers.safetensors"), "the prompt is empty; give at least one token"),
     (("run", "numbers.safetensors", ""), "the prompt is empty"),
+    (("run", "addition", "1x2+345="), "this takes two numbers of 3 digits each, such as 045+078="),
+    (("run", "addition", "1234+345="), "this takes two numbers of 3 digits each"),
+    (("run", "lookup", "1 2 3 4 5"), "this takes up to 20 tokens that end in one of the table's 10 keys"),
+    (("certify", "numbers.safetensors"), "name no program, so that its task is not known"),
+    (("certify", "min", "--dtype", "float16"), "dtype='float16' must be float32 or float64"),
+    (("certify", "min", "--samples", "0"), "samples=0"),
+    (("write", "show", "nothing"), "no program 'nothing'"),
+    (("write", "ngrams", "nowhere.txt"), "cannot read nowhere.txt: No such file or directory; give a text file"),
+    (("write", "precision", "--quick", "-o", "p.gif"), "p.gif is not a kind of picture that can be drawn"),
     (("run", "hello:mesage=x"), "hello has no parameter 'mesage'; write hello:message=Hello World!"),
     (("run", "hello:x"), "hello: 'x' is not a parameter and its value"),
     (("run", "hello", "--steps", "many"), "Invalid value for '--steps'"),

@@ -28,10 +28,11 @@ def precision(
     from dataclasses import asdict
 
     from handloom.core.files import check_place
-    from handloom.view.lookup_figure import draw
+    from handloom.view.lookup_figure import check_format, draw
     from handloom.write.lookup_evaluation import QUICK, evaluate
 
     check_place(output)
+    check_format(output)
     with Slowly("tables tried") as progress:
         results = evaluate(**(QUICK if quick else {}), seed=seed, progress=progress)
     draw(results, output)

@@ -19,8 +19,7 @@ def draw(results: Sequence[Precision], path: str | Path) -> Path:
     """Write the figure to a .png, .svg or .pdf file. Lines are means of runs, bands reach from the worst to the
     best; a vocabulary is a line."""
     path = Path(path)
-    if path.suffix not in FORMATS:
-        raise HandloomError(f"{path} is not a kind of picture that can be drawn; name it {', '.join(FORMATS)}")
+    check_format(path)
     if not results:
         raise HandloomError("there are no results to draw; evaluate() makes some")
     figure_class, styles = matplotlib_parts()
@@ -36,6 +35,11 @@ def draw(results: Sequence[Precision], path: str | Path) -> Path:
         # no date, so that equal results make equal files
         figure.savefig(path, dpi=160, metadata={"Date": None} if path.suffix == ".svg" else None)
     return path
+
+
+def check_format(path: Path) -> None:
+    if path.suffix not in FORMATS:
+        raise HandloomError(f"{path} is not a kind of picture that can be drawn; name it {', '.join(FORMATS)}")
 
 
 def panel(axis: Any, entries: int, results: Sequence[Precision]) -> None:

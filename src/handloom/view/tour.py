@@ -73,6 +73,16 @@ print("the last position looks at", pattern[0, -1].round(3))
 """,
     ),
     Stop(
+        "Right, and known to be",
+        "A certificate holds a program against an oracle. This adder has 553 parameters; the book's has 360,576.",
+        """
+adder = hl.program("addition:digits=3")
+print(adder("045+978="), hl.count(adder))
+print(hl.certify(adder, samples=2000))
+print(hl.certify(hl.program("min:n=5")))
+""",
+    ),
+    Stop(
         "Any transformer",
         "A Config chooses sizes, norms, positions, activations. This one is GPT-2's family, drawn at random.",
         """

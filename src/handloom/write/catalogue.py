@@ -29,6 +29,7 @@ from handloom.write import (
     sorting,
     sum_variants,
     sums,
+    tiny_addition,
 )
 from handloom.write.certificate import Certificate, Progress
 
@@ -54,6 +55,7 @@ ALL = (
     Program("lookup", "the value of a key in any table", lookup_task.lookup, lookup.any_lookup),
     Program("sort", "numbers in order, with repeats", sorting_task.ascending_with_repeats, big_sort.big_sort),
     Program("addition", "two numbers", sums_task.addition, addition.small_addition, addition_proof.prove),
+    Program("tiny-addition", "two numbers, one layer", sums_task.addition, tiny_addition.tiny_addition),
     Program("sum", "two digits, mod 10", sums_task.digit_sum, sum_variants.attention_only_sum),
     Program("modular-sum", "two numbers, mod 10", sums_task.modular_addition, sums.modular_sum),
     Program("unpadded-addition", "no zeros in front", products_task.unpadded_addition, products.unpadded_addition),
