@@ -1,6 +1,6 @@
 """How much faster decoding is than recomputing everything at every step, as ratios from one run.
 
-    python benchmarks/decode.py            # about three minutes on two cores
+    python benchmarks/decode.py            # about five minutes on two cores
 
 Reference: one sequence, time a token around position 100, with the keys and values known against the whole window
 run again (what the book's figure 1.2 does). Torch: 1,000 sequences of 200 tokens, tokens a second, with the cache
@@ -58,8 +58,10 @@ def torch_ratio(model: Model, sequences: int = 1000, length: int = 200, rounds: 
         torch.as_tensor(rng.integers(0, CONFIG.vocab, (sequences, at))) for at in range(every // 2, length, every)
     ]
     ratios = []
+    run = lambda: generate(model, prompts, steps=length - 1, temperature=1.0, engine="torch")  # noqa: E731
+    run()  # memory that has not been used before is slow
     for _ in range(rounds):
-        cached = best(lambda: generate(model, prompts, steps=length - 1, temperature=1.0, engine="torch"), 1)
+        cached = best(run, 1)
         again = sum(every * best(lambda batch=batch: torch_engine.forward(model, batch), 1) for batch in batches)  # type: ignore[misc]
         print(
             f"torch, {sequences} × {length}: {tokens / again:,.0f} tokens a second again, "
