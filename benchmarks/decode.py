@@ -58,7 +58,10 @@ def torch_ratio(model: Model, sequences: int = 1000, length: int = 200, rounds: 
         torch.as_tensor(rng.integers(0, CONFIG.vocab, (sequences, at))) for at in range(every // 2, length, every)
     ]
     ratios = []
-    run = lambda: generate(model, prompts, steps=length - 1, temperature=1.0, engine="torch")  # noqa: E731
+
+    def run() -> None:
+        generate(model, prompts, steps=length - 1, temperature=1.0, engine="torch")
+
     run()  # memory that has not been used before is slow
     for _ in range(rounds):
         cached = best(run, 1)
