@@ -15,7 +15,6 @@ the other rows, the engine, the cache, or how rows are grouped.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import CancelledError, ThreadPoolExecutor
 from itertools import pairwise
 from threading import Lock
 from typing import Any
@@ -92,6 +91,8 @@ def spread(work: Callable[[range], None], rows: int, workers: int, report: "Repo
         for group in groups:
             work(group)
         return
+    from concurrent.futures import ThreadPoolExecutor  # here, because few need it and it takes a while to load
+
     with ThreadPoolExecutor(workers) as pool:
         running = [pool.submit(work, group) for group in groups]
         try:
@@ -112,7 +113,7 @@ class Report:
 
     def __call__(self, count: int) -> None:
         if self.halted:
-            raise CancelledError
+            raise HandloomError("another group of rows has failed")
         with self.lock:
             self.done += count
             if self.progress:
