@@ -19,8 +19,8 @@ from handloom.write.certificate import Certificate, Progress
 @dataclass(frozen=True)
 class Program:
     """A name, what it does, the task it is for, and a function that writes its Model. The function's parameters are the
-    program's; the task takes those of them that it knows. A prover is there if an argument covers all inputs: it gives a
-    Certificate or raises."""
+    program's; the task takes those of them that it knows. A prover is there if an argument covers all inputs: it
+    gives a Certificate or raises."""
 
     name: str
     about: str
