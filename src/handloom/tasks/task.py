@@ -14,6 +14,7 @@ a training run is fed by one.
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Literal, Protocol
 
 import numpy as np
 
@@ -21,13 +22,28 @@ from handloom.core import HandloomError, Vocab
 from handloom.core.errors import shown
 
 Ids = list[int]
+Verdict = Literal["right", "wrong", "malformed"]
+
+
+class Learnable(Protocol):
+    """What a model can be trained on: a Task, or a Language."""
+
+    @property
+    def vocab(self) -> Vocab: ...
+
+    def pair(self, rng: np.random.Generator) -> tuple[Ids, Ids]:
+        """Something asked and an answer that is right."""
+
+    def verdict(self, asked: Ids, said: Ids) -> Verdict:
+        """What to think of an answer."""
 
 
 @dataclass(frozen=True)
 class Task:
     """`oracle` gives the answer to an input, or None to what is not an input. `draw` makes a random input. `every`
     goes through all inputs, where there are few enough, and `count` says how many there are. `hard` are inputs that
-    programs get wrong first."""
+    programs get wrong first. `near` says which answers count as right besides the oracle's, where numbers are rounded,
+    and `formed` which are answers at all."""
 
     takes: str  # for people: "this takes …", with an example
     vocab: Vocab
@@ -36,6 +52,8 @@ class Task:
     count: int | None = None
     every: Callable[[], Iterable[Ids]] | None = None
     hard: Callable[[], Iterable[Ids]] = tuple
+    near: Callable[[Ids, Ids], bool] | None = None
+    formed: Callable[[Ids], bool] | None = None
 
     def answer(self, text: str) -> str:
         """What is right to say after this text, special tokens left out."""
@@ -56,3 +74,18 @@ class Task:
         rng = np.random.default_rng(0)
         drawn = [self.draw(rng) for _ in range(100)]
         return self.vocab.decode(min(drawn, key=lambda ids: (max(len(ids), 4), -len(set(ids)))))
+
+    def pair(self, rng: np.random.Generator) -> tuple[Ids, Ids]:
+        """A random input and its answer."""
+        asked = self.draw(rng)
+        answer = self.oracle(asked)
+        assert answer is not None, f"{self.vocab.decode(asked)} was drawn and is not an input"
+        return asked, answer
+
+    def verdict(self, asked: Ids, said: Ids) -> Verdict:
+        """What to think of an answer to an input."""
+        if said == self.oracle(asked):
+            return "right"
+        if self.formed is not None and not self.formed(said):
+            return "malformed"
+        return "right" if self.near is not None and self.near(asked, said) else "wrong"

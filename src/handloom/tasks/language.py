@@ -1,0 +1,53 @@
+"""A Language: a set of strings, a way to draw from it, and a check of any string.
+
+    >>> even = Language("an even number of ones", "01", 4, lambda rng: "0110", lambda text: text.count("1") % 2 == 0)
+    >>> even.verdict([2], [0, 1, 1, 2]), even.verdict([2], [1, 2]), even.verdict([2], [0, 0, 0])
+    ('right', 'wrong', 'malformed')
+
+A Task asks, and one answer is right; in a Language the question is always the same, the token that begins a string, and
+every string of it is an answer. A model can be trained on both (`Learnable`). One special token, <end>, stands before a
+string and after it.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from handloom.core import Vocab
+from handloom.tasks.task import Ids, Verdict
+
+END = "<end>"
+
+
+@dataclass(frozen=True)
+class Language:
+    """`draw` makes a random string of the language, `right` says whether a string is one, and `formed` whether it is
+    at least of the right form (of a length there is, say); what is not is malformed, not wrong."""
+
+    about: str  # for people: "strings of 0 and 1 of length 30 to 40 with s[13]==s[22]"
+    tokens: Sequence[str]  # characters; or longer tokens, which are then written with spaces between them
+    longest: int  # how many tokens a string has at most, <end> not counted
+    draw: Callable[[np.random.Generator], str]
+    right: Callable[[str], bool]
+    formed: Callable[[str], bool] = lambda text: True
+    marks: Callable[[int], Sequence[int]] = lambda length: ()  # digits (from 1) that a rule names, at this length
+
+    @cached_property
+    def vocab(self) -> Vocab:
+        separator = "" if all(len(token) == 1 for token in self.tokens) else " "
+        return Vocab((*self.tokens, END), separator, bos=END, eos=END)
+
+    def pair(self, rng: np.random.Generator) -> tuple[Ids, Ids]:
+        """What is asked, the beginning of a string, and an answer to it, the string to its end."""
+        first, *rest = self.vocab.encode(self.draw(rng))
+        return [first], [*rest, first]
+
+    def verdict(self, asked: Ids, said: Ids) -> Verdict:
+        """What to think of what a model has said."""
+        end = self.vocab.id(END)
+        if said[-1:] != [end] or end in said[:-1] or len(said) > self.longest + 1:
+            return "malformed"
+        text = self.vocab.decode(said)
+        return "malformed" if not self.formed(text) else "right" if self.right(text) else "wrong"
