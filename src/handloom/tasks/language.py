@@ -32,7 +32,9 @@ class Language:
     draw: Callable[[np.random.Generator], str]
     right: Callable[[str], bool]
     formed: Callable[[str], bool] = lambda text: True
+    lines: Sequence[str] | None = None  # all strings there are, where they are given rather than drawn
     marks: Callable[[int], Sequence[int]] = lambda length: ()  # digits (from 1) that a rule names, at this length
+    lines: Sequence[str] | None = None  # all strings there are, where they are given rather than drawn
 
     @cached_property
     def vocab(self) -> Vocab:
@@ -41,7 +43,11 @@ class Language:
 
     def pair(self, rng: np.random.Generator) -> tuple[Ids, Ids]:
         """What is asked, the beginning of a string, and an answer to it, the string to its end."""
-        first, *rest = self.vocab.encode(self.draw(rng))
+        return self.framed(self.draw(rng))
+
+    def framed(self, text: str) -> tuple[Ids, Ids]:
+        """A string as such a pair."""
+        first, *rest = self.vocab.encode(text)
         return [first], [*rest, first]
 
     def verdict(self, asked: Ids, said: Ids) -> Verdict:

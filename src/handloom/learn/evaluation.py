@@ -1,0 +1,82 @@
+"""Evaluation: what a model says, measured by its task.
+
+Of a Language strings are sampled; of a Task fresh questions are asked, and the likeliest answer counts. New is a string
+(or a question) that was not in the training set.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from handloom.learn.strings import Strings
+from handloom.tasks import Language
+from handloom.tasks.task import Ids, Learnable, Verdict
+
+Say = Callable[[Sequence[Ids], float], list[Ids]]  # prompts, temperature → what is said after each
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Shares of the samples; malformed ones are neither right nor new."""
+
+    success: float
+    new: float
+    malformed: float
+    samples: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"success": self.success, "new": self.new, "malformed": self.malformed}
+
+
+class Examiner:
+    """Knows a task and what was learnt from."""
+
+    def __init__(self, task: Learnable, learnt: Strings) -> None:
+        self.task = task
+        self.language = isinstance(task, Language)
+        rows = [learnt.row(i) for i in range(len(learnt))]
+        self.known = {bytes_of(said if self.language else asked) for asked, said in rows}
+        self.longest_question = max(len(asked) for asked, _ in rows)
+        self.lengths = sorted(len(said) for _, said in rows)  # of answers
+        self.differences = {len(said) - len(asked) for asked, said in rows}
+
+    def questions(self, count: int, seed: int) -> list[tuple[Ids, Ids]]:
+        """What to ask; for a Task with its answer."""
+        rng = np.random.default_rng((seed, 4))
+        if isinstance(self.task, Language):
+            return [([self.task.vocab.id(self.task.vocab.bos or "")], [])] * count
+        pairs = (self.task.pair(rng) for _ in range(100 * count))
+        return list(islice((pair for pair in pairs if len(pair[0]) <= self.longest_question), count))
+
+    def decode_notes(self) -> dict[str, Any]:
+        """How long an answer is, where no token ends it: always the same, or as much more than the question."""
+        if self.task.vocab.eos is not None:
+            return {}
+        if self.lengths[0] == self.lengths[-1]:
+            return {"decode_steps": self.lengths[0]}
+        return {"decode_steps": [1, min(self.differences)]} if len(self.differences) == 1 else {}
+
+    def examine(self, say: Say, count: int, seed: int) -> Evaluation:
+        questions = self.questions(count, seed)
+        answers = say([asked for asked, _ in questions], 1.0 if self.language else 0.0)
+        if not self.language and self.task.vocab.eos is None:  # nothing says where an answer ends but its length
+            answers = [said[: len(right)] for said, (_, right) in zip(answers, questions, strict=True)]
+        return self.judge([asked for asked, _ in questions], answers)
+
+    def judge(self, asked: Sequence[Ids], answers: Sequence[Ids]) -> Evaluation:
+        verdicts: list[Verdict] = [self.task.verdict(a, said) for a, said in zip(asked, answers, strict=True)]
+        new = sum(
+            bytes_of(said if self.language else a) not in self.known and verdict != "malformed"
+            for a, said, verdict in zip(asked, answers, verdicts, strict=True)
+        )
+        count = max(1, len(verdicts))
+        vocab = self.task.vocab
+        texts = tuple(vocab.decode([*([] if self.language else a), *s]) for a, s in zip(asked, answers, strict=True))
+        return Evaluation(verdicts.count("right") / count, new / count, verdicts.count("malformed") / count, texts)
+
+
+def bytes_of(ids: Ids) -> bytes:
+    return np.array(ids, np.int32).tobytes()

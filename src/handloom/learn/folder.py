@@ -1,0 +1,118 @@
+"""The folder of a run: all there is to know of it, and all that is needed to go on.
+
+    run.json                  task, model, settings, versions
+    model.safetensors         the model as it is now, a model file as any other
+    best.safetensors          the model when its held-out loss was lowest
+    checkpoint.safetensors    weights, AdamW's moments and where the run stands, in one file: from it the run goes on
+    metrics.jsonl             one line an evaluation
+    model-15000.safetensors   models that were kept on the way
+    strings.txt, task.py      a copy of the user's own file, if the task is one
+
+Every file is written beside its place and moved there, so that a run that is killed has its last whole checkpoint.
+"""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+from handloom.core import HandloomError
+from handloom.core.files import one_line, what_is, write_atomically
+from handloom.learn.network import Arrays
+
+COPIES = {".py": "task.py"}  # what a copy of the user's file is called; any other is strings.txt
+
+
+class Folder:
+    """A run's folder, new or old."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @classmethod
+    def new(cls, path: Path | None, name: str) -> "Folder":
+        """An empty folder at that path, or else the next free one for that name under runs/."""
+        if path is None:
+            word = "".join(c if c.isalnum() else "-" for c in Path(name).stem.partition(":")[0]).strip("-") or "run"
+            number = 1
+            while (path := Path("runs") / f"{word}-{number}").exists():
+                number += 1
+        if what_is(path) == "file" or (what_is(path) == "folder" and any(path.iterdir())):
+            raise HandloomError(f"{path} is there already; name another folder, or go on with handloom resume {path}")
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise HandloomError(f"cannot make the folder {path}: {error.strerror}") from error
+        return cls(path)
+
+    @classmethod
+    def old(cls, path: Path) -> "Folder":
+        if what_is(path) != "folder" or what_is(path / "run.json") != "file":
+            raise HandloomError(f"{path} is not the folder of a run (it has no run.json); handloom learn makes one")
+        return cls(path)
+
+    def copy(self, source: Path) -> str:
+        """Keep the user's own file, so that the run does not depend on it; the copy's name."""
+        name = COPIES.get(source.suffix, "strings.txt")
+        write_atomically(self.path / name, source.read_bytes())
+        return name
+
+    def write_about(self, about: dict[str, Any]) -> None:
+        write_atomically(self.path / "run.json", (json.dumps(about, indent=2) + "\n").encode())
+
+    def about(self) -> dict[str, Any]:
+        try:
+            about = json.loads((self.path / "run.json").read_text("utf-8"))
+            if not isinstance(about, dict) or not {"task", "network", "settings"} <= set(about):
+                raise ValueError("it has no task, network or settings")
+            return about
+        except (OSError, ValueError, RecursionError) as error:
+            raise HandloomError(f"{self.path / 'run.json'} is damaged: {one_line(error)}") from error
+
+    def write_checkpoint(self, arrays: Arrays, where: dict[str, Any]) -> None:
+        from safetensors.numpy import save
+
+        write_atomically(self.path / "checkpoint.safetensors", save(arrays, {"where": json.dumps(where)}))
+
+    def checkpoint(self) -> tuple[Arrays, dict[str, Any]] | None:
+        """What was saved last, if anything was."""
+        from safetensors import SafetensorError, safe_open
+
+        path = self.path / "checkpoint.safetensors"
+        if what_is(path) != "file":
+            return None
+        try:
+            with safe_open(path, framework="numpy") as file:
+                where = json.loads(file.metadata()["where"])
+                return {name: file.get_tensor(name) for name in file.keys()}, where  # noqa: SIM118
+        except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
+            raise HandloomError(f"{path} is damaged: {one_line(error)}") from error
+
+    def append_metrics(self, line: dict[str, Any]) -> None:
+        try:
+            with open(self.path / "metrics.jsonl", "a", encoding="utf-8") as file:
+                file.write(json.dumps(line) + "\n")
+        except OSError as error:
+            raise HandloomError(f"cannot write {self.path / 'metrics.jsonl'}: {error.strerror}") from error
+
+    def metrics(self) -> list[dict[str, Any]]:
+        """The evaluations so far; a last line that was cut off is left out."""
+        path = self.path / "metrics.jsonl"
+        lines = path.read_text("utf-8").splitlines() if path.exists() else []
+        found = []
+        for line in lines:
+            try:
+                found.append(json.loads(line))
+            except ValueError:
+                break
+        return found
+
+    def forget_metrics_after(self, step: int) -> None:
+        """What was measured after the last checkpoint will be measured again."""
+        kept = [line for line in self.metrics() if line["step"] <= step]
+        write_atomically(self.path / "metrics.jsonl", "".join(json.dumps(line) + "\n" for line in kept).encode())
+
+    def remove_if_unused(self) -> None:
+        """Leave nothing behind of a run that never began."""
+        if not (self.path / "checkpoint.safetensors").exists():
+            shutil.rmtree(self.path, ignore_errors=True)

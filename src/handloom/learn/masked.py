@@ -1,0 +1,40 @@
+"""Sampling from a model that sees both ways and was trained to tell hidden tokens from the others.
+
+All of an answer is hidden at first. Then one place after the other, in random order, is told from all that is there by
+then. In exact arithmetic, and for a model that is right about every token given any others, this draws from the
+distribution it was trained on.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from handloom.core import Model
+from handloom.core.decoding import chooser
+from handloom.core.engines import choose_engine
+from handloom.learn.strings import MASK
+from handloom.tasks.task import Ids
+
+
+def unmask(
+    model: Model, prompts: Sequence[Ids], lengths: Sequence[int], temperature: float, seed: int, engine: str = "torch"
+) -> list[Ids]:
+    """An answer to every prompt, each of a length drawn from those given."""
+    rng = np.random.default_rng((seed, 7))
+    hidden = model.vocab.id(MASK)
+    drawn = rng.choice(lengths, len(prompts))
+    rows = [np.array([*prompt, *[hidden] * n]) for prompt, n in zip(prompts, drawn, strict=True)]
+    decoder, choose = choose_engine(engine).Decoder(model), chooser(temperature, None, None)
+    for length in sorted({len(row) for row in rows}):
+        same = [i for i, row in enumerate(rows) if len(row) == length]
+        block = np.stack([rows[i] for i in same])  # (B, T)
+        order = np.where(block == hidden, rng.random(block.shape), -1.0).argsort(-1)[:, ::-1]  # hidden places first
+        for step in range(int((block == hidden).sum(-1).max())):
+            open_rows = np.flatnonzero((block == hidden).any(-1))
+            places = order[open_rows, step]
+            logits = decoder.rerun(block[open_rows])[np.arange(len(open_rows)), places]
+            logits[:, hidden] = -np.inf  # a place that was hidden gets a token
+            block[open_rows, places] = choose(logits, rng.random(len(open_rows)))
+        for i, row in zip(same, block, strict=True):
+            rows[i] = row
+    return [row[len(prompt) :].tolist() for row, prompt in zip(rows, prompts, strict=True)]

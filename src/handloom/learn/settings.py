@@ -1,0 +1,68 @@
+"""How a model is trained: all but the task and the model, in one frozen value that goes into the run's folder."""
+
+import math
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal, get_args
+
+from handloom.core import HandloomError
+from handloom.core.config import is_number, whole
+from handloom.core.errors import shown
+
+Schedule = Literal["constant", "cosine", "linear"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """The defaults are makemore's, but for clipping."""
+
+    steps: int = 15_000
+    batch: int = 32  # strings a step
+    rate: float = 5e-4  # the learning rate
+    schedule: Schedule = "constant"  # or falling to 0 at the last step
+    warmup: int = 0  # steps in which the rate rises from 0
+    decay: float = 0.01  # weight decay, on matrices and embeddings
+    betas: tuple[float, float] = (0.9, 0.99)
+    clip: float = 1.0  # the largest norm of a gradient; 0: as it is
+    dropout: float = 0.0
+    every: int = 500  # steps between evaluations, at which the run is also saved
+    samples: int = 200  # strings sampled at an evaluation
+    patience: int = 0  # stop after so many evaluations without a better held-out loss; 0: never
+    until: float = 0.0  # stop at this success rate; 0: never
+    keep: int = 0  # keep the model every so many steps; 0: only the last and the best
+    count: int = 10_000  # strings drawn from the task
+    lora: int = 0  # learn matrices of this rank to add to the given ones; 0: learn all weights
+    seed: int = 0
+    lanes: int = 1  # groups worked on at once
+
+    def __post_init__(self) -> None:
+        least = {"steps": 0, "batch": 1, "warmup": 0, "every": 1, "samples": 0, "patience": 0, "keep": 0, "count": 10}
+        for name, value in (least | {"lora": 0, "seed": 0, "lanes": 1}).items():
+            whole(name, getattr(self, name), value)
+        if self.schedule not in get_args(Schedule):
+            raise HandloomError(f"schedule={shown(self.schedule)} must be one of {', '.join(get_args(Schedule))}")
+        limits = dict.fromkeys(("rate", "decay", "clip"), math.inf) | {"dropout": 1.0, "until": 1.01}
+        for name, most in limits.items():
+            value = getattr(self, name)
+            if not is_number(value) or not 0.0 <= value < most:
+                upto = "" if most == math.inf else f" and below {most:g}"
+                raise HandloomError(f"{name}={shown(value)} must be a number, 0 or more{upto}")
+        object.__setattr__(self, "betas", tuple(self.betas))
+
+    def rate_at(self, step: int) -> float:
+        """The learning rate of a step, counted from 0."""
+        if step < self.warmup:
+            return self.rate * (step + 1) / self.warmup
+        if self.schedule == "constant":
+            return self.rate
+        gone = min(1.0, (step - self.warmup) / max(1, self.steps - self.warmup))
+        return self.rate * (0.5 + 0.5 * math.cos(math.pi * gone) if self.schedule == "cosine" else 1.0 - gone)
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self) | {"betas": list(self.betas)}
+
+    @classmethod
+    def from_json(cls, values: Any) -> "Settings":
+        known = {f.name for f in fields(cls)}
+        if not isinstance(values, dict) or not set(values) <= known:
+            raise HandloomError(f"settings must be an object with some of {', '.join(sorted(known))}")
+        return cls(**values)

@@ -1,0 +1,187 @@
+"""The torch trainer: one step of training, on one core or several, of any Network.
+
+A trainer is the small interface behind which an engine trains: `step`, `loss`, `arrays`, `moments`. The loop in
+`training.py` does not know how it is done, and what a trainer gives can be taken on by another.
+
+What makes it fast (docs/LOG.md has the numbers): all weights lie in one array, so that clipping and AdamW are a few
+operations on it and not on a hundred small ones; and a batch is cut into lanes, each with its own gradient and a core
+to itself, so that no small operation waits for another core. The lanes' gradients are added in a fixed order.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from math import prod
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from handloom.core import torch_engine
+from handloom.learn.network import Arrays, Network
+from handloom.learn.settings import Settings
+from handloom.learn.strings import NOTHING, Batch, Lanes
+
+AllReduce = Callable[[Tensor], None]
+
+
+class TorchTrainer:
+    """Trains the weights of a network that are not frozen, from given ones and, if it goes on, from given moments."""
+
+    def __init__(
+        self,
+        network: Network,
+        arrays: Arrays,
+        settings: Settings,
+        moments: Arrays | None = None,
+        device: str = "cpu",
+        share: AllReduce | None = None,
+        first_lane: int = 0,
+    ) -> None:
+        self.network, self.settings, self.device, self.share = network, settings, device, share
+        names = [name for name in arrays if name not in network.frozen]
+        names.sort(key=lambda name: not is_decayed(name, arrays[name]))  # those that decay first
+        self.shapes = {name: arrays[name].shape for name in names}
+        self.frozen = {n: torch.tensor(a, device=device) for n, a in arrays.items() if n in network.frozen}
+        self.flat = joined(arrays, names).to(device)
+        self.gradient = torch.zeros_like(self.flat)
+        decayed = sum(arrays[name].size for name in names if is_decayed(name, arrays[name]))
+        self.parts = [part for part in (slice(0, decayed), slice(decayed, len(self.flat))) if self.flat[part].numel()]
+        self.optimizer = self.adamw()
+        self.steps = 0
+        if moments:
+            self.restore(moments)
+        self.lanes = [Lane(self, first_lane + i) for i in range(settings.lanes)]
+        self.pool = ThreadPoolExecutor(settings.lanes)
+
+    def adamw(self) -> torch.optim.AdamW:
+        groups = []
+        for part, decay in zip(self.parts, (self.settings.decay, 0.0), strict=False):
+            tensor = self.flat[part].requires_grad_()
+            tensor.grad = self.gradient[part]
+            groups.append({"params": [tensor], "weight_decay": decay if part.start == 0 else 0.0})
+        return torch.optim.AdamW(groups, lr=self.settings.rate, betas=self.settings.betas, fused=True)
+
+    def step(self, lanes: Lanes, rate: float) -> float:
+        """Learn from a batch; its mean loss a token, before. NaN, and no change, if that is not a number."""
+        count = sum(batch.count for lane in lanes for batch in lane)
+        losses = self.work(lambda lane, batches: lane.learn(batches), lanes)
+        self.gradient.copy_(self.lanes[0].gradient)
+        for lane in self.lanes[1:]:
+            self.gradient += lane.gradient
+        totals = torch.tensor([sum(losses), float(count)], dtype=torch.float64, device=self.device)
+        if self.share:
+            self.share(self.gradient)
+            self.share(totals)
+        self.gradient /= totals[1]
+        norm = float(self.gradient.norm())
+        loss = float(totals[0] / totals[1])
+        if not np.isfinite(norm) or not np.isfinite(loss):
+            return float("nan")
+        if self.settings.clip and norm > self.settings.clip:
+            self.gradient *= self.settings.clip / norm
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        self.optimizer.step()
+        self.steps += 1
+        return loss
+
+    def loss(self, lanes: Lanes) -> float:
+        """The mean loss a token, without learning."""
+        count = sum(batch.count for lane in lanes for batch in lane)
+        return sum(self.work(lambda lane, batches: lane.measure(batches), lanes)) / count
+
+    def work(self, do: Callable[["Lane", list[Batch]], float], lanes: Lanes) -> list[float]:
+        """Have every lane do its part, all at once."""
+        if len(self.lanes) == 1:
+            return [do(self.lanes[0], lanes[0])]
+        return list(self.pool.map(do, self.lanes, lanes))
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """Around steps: while several lanes run, an operation keeps to the core of its lane."""
+        with torch_engine.workers(len(self.lanes)):
+            yield
+
+    def arrays(self) -> Arrays:
+        """All weights, as they are now."""
+        learnt = {name: tensor.detach().cpu().numpy().copy() for name, tensor in self.views(self.flat).items()}
+        return learnt | {name: tensor.cpu().numpy() for name, tensor in self.frozen.items()}
+
+    def moments(self) -> Arrays:
+        """What AdamW remembers: running means of gradients (m.…) and of their squares (v.…)."""
+        found: Arrays = {}
+        for letter, key in (("m", "exp_avg"), ("v", "exp_avg_sq")):
+            flat = torch.zeros_like(self.flat)
+            for part, group in zip(self.parts, self.optimizer.param_groups, strict=True):
+                state = self.optimizer.state[group["params"][0]]
+                if key in state:
+                    flat[part] = state[key]
+            found |= {f"{letter}.{name}": t.cpu().numpy().copy() for name, t in self.views(flat).items()}
+        return found | {"steps": np.array([self.steps])}
+
+    def restore(self, moments: Arrays) -> None:
+        self.steps = int(moments["steps"][0])
+        m, v = (joined({n: moments[f"{letter}.{n}"] for n in self.shapes}, list(self.shapes)) for letter in "mv")
+        for part, group in zip(self.parts, self.optimizer.param_groups, strict=True):
+            self.optimizer.state[group["params"][0]] = {
+                "step": torch.tensor(float(self.steps)),
+                "exp_avg": m[part].to(self.device),
+                "exp_avg_sq": v[part].to(self.device),
+            }
+
+    def views(self, flat: Tensor) -> dict[str, Tensor]:
+        """The parts of an array that holds all weights, by name."""
+        sizes = [prod(shape) for shape in self.shapes.values()]
+        return {n: part.view(s) for (n, s), part in zip(self.shapes.items(), flat.split(sizes), strict=True)}
+
+
+class Lane:
+    """Works on a part of each batch: the weights are shared, the gradient is its own."""
+
+    def __init__(self, trainer: TorchTrainer, number: int) -> None:
+        self.trainer, self.number = trainer, number
+        self.gradient = torch.zeros_like(trainer.flat)
+        self.rng = torch.Generator(trainer.device)
+        self.weights: dict[str, Tensor] = dict(trainer.frozen)
+        for (name, weight), slope in zip(
+            trainer.views(trainer.flat).items(), trainer.views(self.gradient).values(), strict=True
+        ):
+            leaf = weight.detach().requires_grad_()
+            leaf.grad = slope  # autograd adds to it in place
+            self.weights[name] = leaf
+
+    def learn(self, batches: list[Batch]) -> float:
+        """The sum of the losses of these batches, and their gradient."""
+        self.gradient.zero_()
+        settings, total = self.trainer.settings, 0.0
+        if settings.dropout:
+            self.rng.manual_seed((settings.seed * 1_000_003 + self.trainer.steps) * 64 + self.number)
+        for batch in batches:
+            loss = self.loss(batch, settings.dropout)
+            loss.backward()  # type: ignore[no-untyped-call]
+            total += float(loss.detach())
+        return total
+
+    def measure(self, batches: list[Batch]) -> float:
+        with torch.no_grad():
+            return sum(float(self.loss(batch, 0.0)) for batch in batches)
+
+    def loss(self, batch: Batch, dropout: float) -> Tensor:
+        device = self.trainer.device
+        ids, targets, asked = (torch.from_numpy(a).to(device) for a in (batch.inputs, batch.targets, batch.asked))
+        logits = self.trainer.network.logits(self.weights, ids, asked, dropout, self.rng if dropout else None)
+        return F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=NOTHING, reduction="sum")
+
+
+def is_decayed(name: str, array: np.ndarray[Any, Any]) -> bool:
+    """Matrices and embeddings decay; biases and norms do not."""
+    return array.ndim > 1 and "b_" not in name and "bias" not in name
+
+
+def joined(arrays: Mapping[str, np.ndarray[Any, Any]], names: list[str]) -> Tensor:
+    if not names:
+        return torch.zeros(0)
+    return torch.from_numpy(np.concatenate([np.asarray(arrays[name], np.float32).ravel() for name in names]))

@@ -1,0 +1,208 @@
+"""Training: from a task to a model.
+
+`Training` is the loop: batches, steps, evaluations, checkpoints. It goes on from a checkpoint exactly as if it had
+never stopped, for all that a step does follows from the seed, the step's number, the weights and AdamW's moments.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from handloom.core import HandloomError
+from handloom.learn.evaluation import Evaluation, Examiner
+from handloom.learn.folder import Folder
+from handloom.learn.learner import Learner
+from handloom.learn.processes import Processes
+from handloom.learn.settings import Settings
+from handloom.learn.strings import Lanes, Strings, choose, lanes_of, masked_lanes_of, split
+from handloom.learn.trainer import TorchTrainer
+from handloom.tasks.task import Learnable
+
+AT_ONCE = 100  # held-out strings in a group
+
+
+@dataclass
+class Where:
+    """Where a run stands; with the weights and the moments it is all that is needed to go on."""
+
+    step: int = 0
+    losses: float = 0.0  # summed since the last evaluation
+    counted: int = 0
+    best: float = float("inf")  # held-out loss
+    since_best: int = 0  # evaluations
+    seconds: float = 0.0
+    tokens: int = 0
+
+
+@dataclass(frozen=True)
+class Report:
+    """What one may want to see of a run that is under way."""
+
+    step: int
+    steps: int
+    seconds: float
+    loss: float  # of the last steps
+    held_out: float | None = None
+    evaluation: Evaluation | None = None
+
+
+@dataclass
+class Training:
+    """One run: a task, a learner (network and vocabulary), settings, and optionally a folder to keep it in."""
+
+    task: Learnable
+    strings: Strings  # all there are; a tenth is held out
+    learner: Learner
+    settings: Settings
+    folder: Folder | None = None
+    device: str = "cpu"
+    watch: Callable[[Report], None] = lambda report: None
+    where: Where = field(default_factory=Where)
+    evaluation: Evaluation | None = None
+    held_out_loss: float | None = None
+    stop: bool = False  # set to end after the step that is under way
+
+    def __post_init__(self) -> None:
+        self.processes = Processes()
+        settings = self.settings
+        self.learner.check(self.strings)
+        self.strings, self.held_out = split(self.strings, settings.seed)
+        self.examiner = Examiner(self.task, self.strings)
+        arrays, moments = self.learner.start(settings), None
+        if self.folder and (saved := self.folder.checkpoint()):
+            arrays, moments = unpacked(saved[0])
+            self.where = Where(**saved[1])
+            self.folder.forget_metrics_after(self.where.step)
+        self.trainer = TorchTrainer(
+            self.learner.network,
+            arrays,
+            settings,
+            moments,
+            device=self.device,
+            share=self.processes.share,
+            first_lane=self.processes.rank * settings.lanes,
+        )
+
+    def run(self) -> "Training":
+        """Train to the last step, or until told to stop; saved whenever it evaluates, and when it ends."""
+        settings, where = self.settings, self.where
+        began = time.perf_counter() - where.seconds
+        if self.folder and not where.step:
+            self.save()
+        while where.step < settings.steps and not self.stop and not self.is_over():
+            goal = min(settings.steps, (where.step // settings.every + 1) * settings.every)
+            with self.trainer.at_work():
+                self.go_on(goal, began)
+            where.seconds = time.perf_counter() - began
+            if where.step == goal:
+                self.evaluate()
+            self.save()
+        if self.evaluation is None:
+            self.measure()
+        return self
+
+    def go_on(self, goal: int, began: float) -> None:
+        """Steps up to the goal."""
+        settings, where = self.settings, self.where
+        while where.step < goal and not self.stop:
+            lanes = self.batch(where.step)
+            loss = self.trainer.step(lanes, settings.rate_at(where.step))
+            if not np.isfinite(loss):
+                raise HandloomError(
+                    f"the loss is not a number at step {where.step}; begin again with a rate below {settings.rate:g}"
+                )
+            where.step += 1
+            where.losses += loss
+            where.counted += 1
+            where.tokens += sum(batch.count for lane in lanes for batch in lane)
+            self.watch(Report(where.step, settings.steps, time.perf_counter() - began, loss))
+
+    def batch(self, step: int) -> Lanes:
+        """This process's lanes of the step's batch."""
+        settings, processes = self.settings, self.processes
+        rows, rng = choose(self.strings, settings.batch, settings.seed, step)
+        count = settings.lanes * processes.count
+        lanes = (
+            masked_lanes_of(self.strings, rows, count, rng, self.learner.vocab)
+            if self.learner.masked
+            else lanes_of(self.strings, rows, count)
+        )
+        return lanes[processes.rank * settings.lanes : (processes.rank + 1) * settings.lanes]
+
+    def evaluate(self) -> None:
+        """Measure, keep what is best, write it all down."""
+        where = self.where
+        self.measure()
+        assert self.evaluation is not None
+        assert self.held_out_loss is not None
+        better = self.held_out_loss < where.best
+        where.best = min(where.best, self.held_out_loss)
+        where.since_best = 0 if better else where.since_best + 1
+        line = {
+            "step": where.step,
+            "loss": where.losses / max(1, where.counted),
+            "held_out": self.held_out_loss,
+            **self.evaluation.to_json(),
+            "rate": self.settings.rate_at(where.step - 1),
+            "tokens": where.tokens,
+            "seconds": round(where.seconds, 3),
+        }
+        where.losses, where.counted = 0.0, 0
+        if self.folder and self.processes.first:
+            self.folder.append_metrics(line)
+            model = self.model() if better or self.is_kept() else None
+            if better:
+                self.learner.save(model, self.folder.path / "best.safetensors")
+            if self.is_kept():
+                self.learner.save(model, self.folder.path / f"model-{where.step}.safetensors")
+        self.watch(
+            Report(where.step, self.settings.steps, where.seconds, line["loss"], self.held_out_loss, self.evaluation)
+        )
+
+    def is_kept(self) -> bool:
+        return bool(self.settings.keep) and self.where.step % self.settings.keep == 0
+
+    def measure(self) -> None:
+        """The held-out loss, and the task's own measure of fresh samples."""
+        groups = np.array_split(np.argsort(self.held_out.lengths), -(-len(self.held_out) // AT_ONCE))
+        rng = np.random.default_rng((self.settings.seed, 6))
+        lanes: Lanes = [[] for _ in range(self.settings.lanes)]
+        for i, group in enumerate(groups):
+            made = (
+                masked_lanes_of(self.held_out, group, 1, rng, self.learner.vocab)
+                if self.learner.masked
+                else lanes_of(self.held_out, group, 1)
+            )
+            lanes[i % len(lanes)] += made[0]
+        with self.trainer.at_work():
+            self.held_out_loss = self.trainer.loss(lanes)
+        say = self.learner.speaker(self.trainer.arrays(), self.examiner.lengths, self.settings.seed)
+        self.evaluation = self.examiner.examine(say, self.settings.samples, self.settings.seed)
+
+    def is_over(self) -> bool:
+        """Whether one of the conditions to stop early holds."""
+        settings = self.settings
+        if settings.patience and self.where.since_best >= settings.patience:
+            return True
+        return bool(settings.until and self.evaluation and self.evaluation.success >= settings.until)
+
+    def model(self) -> Any:
+        """The model as it is now."""
+        notes = {"made": "trained", "steps": self.where.step, "seed": self.settings.seed}
+        return self.learner.model(self.trainer.arrays(), notes | self.examiner.decode_notes())
+
+    def save(self) -> None:
+        """The model, and a checkpoint."""
+        if self.folder and self.processes.first:
+            self.learner.save(self.model(), self.folder.path / "model.safetensors")
+            arrays = {f"w.{name}": array for name, array in self.trainer.arrays().items()}
+            self.folder.write_checkpoint(arrays | self.trainer.moments(), vars(replace(self.where)))
+
+
+def unpacked(saved: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Weights and moments out of a checkpoint."""
+    arrays = {name[2:]: array for name, array in saved.items() if name.startswith("w.")}
+    return arrays, {name: array for name, array in saved.items() if not name.startswith("w.")}
