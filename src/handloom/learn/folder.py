@@ -12,7 +12,9 @@ Every file is written beside its place and moved there, so that a run that is ki
 """
 
 import json
+import re
 import shutil
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ from handloom.core import HandloomError
 from handloom.core.files import one_line, what_is, write_atomically
 from handloom.learn.network import Arrays
 
-COPIES = {".py": "task.py"}  # what a copy of the user's file is called; any other is strings.txt
+COPIES = ("strings.txt", "task.py")  # what a copy of the user's file is called
 
 
 class Folder:
@@ -32,11 +34,7 @@ class Folder:
     @classmethod
     def new(cls, path: Path | None, name: str) -> "Folder":
         """An empty folder at that path, or else the next free one for that name under runs/."""
-        if path is None:
-            word = "".join(c if c.isalnum() else "-" for c in Path(name).stem.partition(":")[0]).strip("-") or "run"
-            number = 1
-            while (path := Path("runs") / f"{word}-{number}").exists():
-                number += 1
+        path = path or next_free(name)
         if what_is(path) == "file" or (what_is(path) == "folder" and any(path.iterdir())):
             raise HandloomError(f"{path} is there already; name another folder, or go on with handloom resume {path}")
         try:
@@ -53,7 +51,7 @@ class Folder:
 
     def copy(self, source: Path) -> str:
         """Keep the user's own file, so that the run does not depend on it; the copy's name."""
-        name = COPIES.get(source.suffix, "strings.txt")
+        name = COPIES[source.suffix == ".py"]
         write_atomically(self.path / name, source.read_bytes())
         return name
 
@@ -116,3 +114,10 @@ class Folder:
         """Leave nothing behind of a run that never began."""
         if not (self.path / "checkpoint.safetensors").exists():
             shutil.rmtree(self.path, ignore_errors=True)
+
+
+def next_free(name: str) -> Path:
+    """runs/strings-1 for the first run of a task of that name, runs/strings-2 for the second, …"""
+    words = re.findall(r"[A-Za-z0-9]+", Path(name.partition(":")[0]).stem) or ["run"]
+    taken = (Path("runs") / f"{'-'.join(words)}-{number}" for number in count(1))
+    return next(path for path in taken if not path.exists())

@@ -22,7 +22,8 @@ Arrays = dict[str, np.ndarray[Any, Any]]
 class Network(Protocol):
     """`frozen` weights stay as they are; `dropout` is the share of values that are left out while training."""
 
-    frozen: frozenset[str]
+    @property
+    def frozen(self) -> frozenset[str]: ...
 
     def start(self, seed: int) -> Arrays:
         """Weights to begin with."""

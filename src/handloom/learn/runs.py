@@ -8,32 +8,41 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 import handloom
 from handloom.core import Config, HandloomError, Model, Vocab
 from handloom.core.errors import shown
-from handloom.learn.folder import Folder
+from handloom.learn import cells
+from handloom.learn.cell_learner import CellLearner
+from handloom.learn.cell_models import CellModel
+from handloom.learn.folder import COPIES, Folder
 from handloom.learn.learner import Learner
 from handloom.learn.network import Transformer, bag_of_words, bigram
 from handloom.learn.settings import Settings
 from handloom.learn.strings import MASK, Strings, collect
 from handloom.learn.training import Report, Training
-from handloom.tasks import learnable
+from handloom.tasks import Language
+from handloom.tasks.catalogue import learnable
 from handloom.tasks.task import Learnable
 
-KINDS = ("transformer", "bigram", "bow")
 SETTINGS = {f.name for f in fields(Settings)}
-CONFIG = {f.name for f in fields(Config)} - {"vocab", "block"}
+KINDS: dict[str, set[str]] = {  # of models, and the sizes that each has
+    "transformer": {f.name for f in fields(Config)} - {"vocab", "block"},
+    "bigram": set(),
+    "bow": {"d_model"},
+    **{kind: set(sizes) for kind, sizes in cells.SIZES.items()},
+}
+SIZES = set().union(*KINDS.values())
 
 
 def train(
     task: str | Learnable,
     *,
     kind: str = "transformer",
-    start: Model | None = None,
+    start: Model | CellModel | None = None,
     folder: str | os.PathLike[str] | None = None,
     device: str = "cpu",
     watch: Callable[[Report], None] = lambda report: None,
@@ -50,28 +59,41 @@ def train(
 
 
 def prepare(
-    task: str | Learnable, *, kind: str = "transformer", start: Model | None = None, device: str = "cpu", **choices: Any
+    task: str | Learnable,
+    *,
+    kind: str = "transformer",
+    start: Model | CellModel | None = None,
+    device: str = "cpu",
+    **choices: Any,
 ) -> Training:
     """The same, not yet run."""
-    if unknown := sorted(set(choices) - SETTINGS - CONFIG):
-        raise HandloomError(f"no setting {shown(unknown[0])}; there are {', '.join(sorted(SETTINGS | CONFIG))}")
+    if unknown := sorted(set(choices) - SETTINGS - SIZES):
+        raise HandloomError(f"no setting {shown(unknown[0])}; there are {', '.join(sorted(SETTINGS | SIZES))}")
     settings = Settings(**{"lanes": cores(device)} | {k: v for k, v in choices.items() if k in SETTINGS})
     known = learnable(task) if isinstance(task, str) else task
     strings = collect(known, settings.count, settings.seed)
-    sizes = {key: value for key, value in choices.items() if key in CONFIG}
-    learner = fine_tuned(start, known, settings, sizes) if start else from_scratch(kind, known, strings, sizes)
+    sizes = {key: value for key, value in choices.items() if key in SIZES}
+    learner = fine_tuned(start, known, strings, settings, sizes) if start else from_scratch(kind, known, strings, sizes)
     return Training(known, strings, learner, settings, device=device)
 
 
-def from_scratch(kind: str, task: Learnable, strings: Strings, sizes: dict[str, Any]) -> Learner:
+def from_scratch(kind: str, task: Learnable, strings: Strings, sizes: dict[str, Any]) -> Learner | CellLearner:
     """A network of that kind, as large as the strings ask for."""
+    if kind not in KINDS:
+        raise HandloomError(f"no kind of model {shown(kind)}; there are {', '.join(KINDS)}")
+    if unfit := sorted(set(sizes) - KINDS[kind]):
+        has = ", ".join(sorted(KINDS[kind])) or "no sizes to choose"
+        raise HandloomError(f"{unfit[0]} is given, which a model of the kind {kind} does not have; it has {has}")
     longest = int(strings.lengths.max())
     if kind == "bigram":
         return Learner(bigram(len(task.vocab), longest - 1), task.vocab)
     if kind == "bow":
         return Learner(bag_of_words(len(task.vocab), longest - 1, sizes.get("d_model", 64)), task.vocab)
-    if kind != "transformer":
-        raise HandloomError(f"no kind of model {shown(kind)}; there are {', '.join(KINDS)}")
+    if kind in cells.SIZES:
+        if kind == "encoder-decoder" and isinstance(task, Language):
+            raise HandloomError("an encoder-decoder answers questions, and here are only strings; choose another kind")
+        network = cells.Cells.of(kind, len(task.vocab), sizes)
+        return CellLearner(network, task.vocab, notes=longest_answer(strings))
     masked = not sizes.get("causal", True)
     vocab = with_mask(task.vocab) if masked else task.vocab
     return Learner(Transformer(config_for(len(vocab), longest - (not masked), sizes)), vocab)
@@ -91,7 +113,9 @@ def with_mask(vocab: Vocab) -> Vocab:
     return Vocab((*vocab.tokens, MASK), vocab.separator, vocab.bos, vocab.eos, vocab.pad)
 
 
-def fine_tuned(start: Model, task: Learnable, settings: Settings, sizes: dict[str, Any]) -> Learner:
+def fine_tuned(
+    start: Model | CellModel, task: Learnable, strings: Strings, settings: Settings, sizes: dict[str, Any]
+) -> Learner | CellLearner:
     """A model that there is, to be trained on; it must know the tokens of the task."""
     if sizes:
         raise HandloomError(f"{min(sizes)} is given, but a model that is trained on keeps its sizes: leave it out")
@@ -100,7 +124,19 @@ def fine_tuned(start: Model, task: Learnable, settings: Settings, sizes: dict[st
         missing = [token for token in needed if token not in start.vocab.ids]
         what = f"it has no {shown(missing[0])}" if missing else "they are in another order"
         raise HandloomError(f"the model's tokens are not the task's ({what}); the task's are {task.vocab.sample()}")
+    if isinstance(start, CellModel):
+        return CellLearner(start.network, start.vocab, start, dict(start.notes) | longest_answer(strings))
     return Learner(Transformer(start.config), start.vocab, start, settings.lora, dict(start.notes))
+
+
+def longest_answer(strings: Strings) -> dict[str, Any]:
+    """A note for networks of cells, which have no block that would say when to stop."""
+    return {"decode_steps": int((strings.lengths - strings.asked).max())}
+
+
+def learner_from_json(values: dict[str, Any]) -> Learner | CellLearner:
+    """The learner of a run, from what its folder says of it."""
+    return (CellLearner if values["kind"] in cells.SIZES else Learner).from_json(values)
 
 
 def keep(training: Training, folder: Folder, name: str | None, more: dict[str, Any] | None = None) -> None:
@@ -118,6 +154,42 @@ def keep(training: Training, folder: Folder, name: str | None, more: dict[str, A
             }
         )
     training.folder = folder
+
+
+def resume(
+    folder: str | os.PathLike[str],
+    *,
+    steps: int | None = None,
+    device: str = "cpu",
+    watch: Callable[[Report], None] = lambda report: None,
+    task: Learnable | None = None,
+) -> Training:
+    """Go on with a run that was interrupted, or with more steps with one that is done. A task that has no name must be
+    given again."""
+    return reopen(Folder.old(Path(folder)), steps, device, watch, task).run()
+
+
+def reopen(
+    folder: Folder, steps: int | None, device: str, watch: Callable[[Report], None], task: Learnable | None = None
+) -> Training:
+    """A run as its folder says, at its last checkpoint."""
+    about = folder.about()
+    settings = Settings.from_json(about["settings"])
+    if steps is not None and steps != settings.steps:
+        settings = replace(settings, steps=steps)
+        folder.write_about(about | {"settings": settings.to_json()})
+    known = task or task_of_run(folder, about)
+    strings = collect(known, settings.count, settings.seed)
+    learner = learner_from_json(about["network"])
+    return Training(known, strings, learner, settings, folder, device, watch)
+
+
+def task_of_run(folder: Folder, about: dict[str, Any]) -> Learnable:
+    """The task that a run learns: by its name, or from the copy of the user's file."""
+    name = about["task"]
+    if name is None:
+        raise HandloomError(f"{folder.path} is a run of a task without a name; give the task: resume(folder, task=…)")
+    return learnable(str(folder.path / name) if name in COPIES else name)
 
 
 def cores(device: str) -> int:

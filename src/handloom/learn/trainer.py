@@ -41,7 +41,7 @@ class TorchTrainer:
         first_lane: int = 0,
     ) -> None:
         self.network, self.settings, self.device, self.share = network, settings, device, share
-        names = [name for name in arrays if name not in network.frozen]
+        names = sorted(arrays.keys() - network.frozen)  # always in one order, for sums depend on it
         names.sort(key=lambda name: not is_decayed(name, arrays[name]))  # those that decay first
         self.shapes = {name: arrays[name].shape for name in names}
         self.frozen = {n: torch.tensor(a, device=device) for n, a in arrays.items() if n in network.frozen}
@@ -161,7 +161,7 @@ class Lane:
             self.rng.manual_seed((settings.seed * 1_000_003 + self.trainer.steps) * 64 + self.number)
         for batch in batches:
             loss = self.loss(batch, settings.dropout)
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             total += float(loss.detach())
         return total
 

@@ -4,14 +4,18 @@
 never stopped, for all that a step does follows from the seed, the step's number, the weights and AdamW's moments.
 """
 
+import signal
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from handloom.core import HandloomError
+from handloom.learn.cell_learner import CellLearner
 from handloom.learn.evaluation import Evaluation, Examiner
 from handloom.learn.folder import Folder
 from handloom.learn.learner import Learner
@@ -55,7 +59,7 @@ class Training:
 
     task: Learnable
     strings: Strings  # all there are; a tenth is held out
-    learner: Learner
+    learner: Learner | CellLearner
     settings: Settings
     folder: Folder | None = None
     device: str = "cpu"
@@ -75,7 +79,8 @@ class Training:
         if self.folder and (saved := self.folder.checkpoint()):
             arrays, moments = unpacked(saved[0])
             self.where = Where(**saved[1])
-            self.folder.forget_metrics_after(self.where.step)
+            if self.processes.first:
+                self.folder.forget_metrics_after(self.where.step)
         self.trainer = TorchTrainer(
             self.learner.network,
             arrays,
@@ -88,9 +93,16 @@ class Training:
 
     def run(self) -> "Training":
         """Train to the last step, or until told to stop; saved whenever it evaluates, and when it ends."""
+        with interrupts(self.halt):
+            self.run_on()
+        if self.evaluation is None:
+            self.measure()
+        return self
+
+    def run_on(self) -> None:
         settings, where = self.settings, self.where
         began = time.perf_counter() - where.seconds
-        if self.folder and not where.step:
+        if not where.step:
             self.save()
         while where.step < settings.steps and not self.stop and not self.is_over():
             goal = min(settings.steps, (where.step // settings.every + 1) * settings.every)
@@ -100,9 +112,9 @@ class Training:
             if where.step == goal:
                 self.evaluate()
             self.save()
-        if self.evaluation is None:
-            self.measure()
-        return self
+
+    def halt(self) -> None:
+        self.stop = True
 
     def go_on(self, goal: int, began: float) -> None:
         """Steps up to the goal."""
@@ -153,17 +165,13 @@ class Training:
         where.losses, where.counted = 0.0, 0
         if self.folder and self.processes.first:
             self.folder.append_metrics(line)
-            model = self.model() if better or self.is_kept() else None
             if better:
-                self.learner.save(model, self.folder.path / "best.safetensors")
-            if self.is_kept():
-                self.learner.save(model, self.folder.path / f"model-{where.step}.safetensors")
+                self.learner.save(self.model(), self.folder.path / "best.safetensors")
+            if self.settings.keep and where.step % self.settings.keep == 0:
+                self.learner.save(self.model(), self.folder.path / f"model-{where.step}.safetensors")
         self.watch(
             Report(where.step, self.settings.steps, where.seconds, line["loss"], self.held_out_loss, self.evaluation)
         )
-
-    def is_kept(self) -> bool:
-        return bool(self.settings.keep) and self.where.step % self.settings.keep == 0
 
     def measure(self) -> None:
         """The held-out loss, and the task's own measure of fresh samples."""
@@ -206,3 +214,24 @@ def unpacked(saved: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Weights and moments out of a checkpoint."""
     arrays = {name[2:]: array for name, array in saved.items() if name.startswith("w.")}
     return arrays, {name: array for name, array in saved.items() if not name.startswith("w.")}
+
+
+@contextmanager
+def interrupts(halt: Callable[[], None]) -> Iterator[None]:
+    """Ctrl-C, or a polite kill, lets the step that is under way end and be saved; a second Ctrl-C does not."""
+    if threading.current_thread() is not threading.main_thread():  # only the main thread is told of signals
+        yield
+        return
+    before = {kind: signal.getsignal(kind) for kind in (signal.SIGINT, signal.SIGTERM)}
+
+    def told(kind: int, frame: Any) -> None:
+        halt()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    for kind in before:
+        signal.signal(kind, told)
+    try:
+        yield
+    finally:
+        for kind, handler in before.items():
+            signal.signal(kind, handler)

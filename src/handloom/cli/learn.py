@@ -1,0 +1,173 @@
+"""handloom learn, resume: train a model on a task, and go on with it."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from handloom.cli.arguments import JsonOption, find_model, print_json
+
+if TYPE_CHECKING:
+    from handloom.learn.training import Training
+
+TASK_HELP = (
+    "A task with its parameters (strings:rule=s[13]==s[22],length=30-40), a rule (s[13]==s[22]), a text file with a "
+    "string a line, a Python file that defines `task`, or an experiment (wagner/13-22)."
+)
+TRAINING, MODEL, RUN = "Training", "Model", "Run"
+
+
+def option(help: str, panel: str, **more: Any) -> Any:
+    return typer.Option(help=help, rich_help_panel=panel, show_default=False, **more)
+
+
+def learn(
+    task: Annotated[str, typer.Argument(metavar="TASK", help=TASK_HELP, show_default=False)],
+    steps: Annotated[int | None, option("Steps of training [15000].", TRAINING)] = None,
+    batch: Annotated[int | None, option("Strings a step [32].", TRAINING)] = None,
+    rate: Annotated[float | None, option("Learning rate [0.0005].", TRAINING)] = None,
+    schedule: Annotated[str | None, option("constant, or cosine or linear to 0 [constant].", TRAINING)] = None,
+    warmup: Annotated[int | None, option("Steps in which the rate rises [0].", TRAINING)] = None,
+    decay: Annotated[float | None, option("Weight decay [0.01].", TRAINING)] = None,
+    clip: Annotated[float | None, option("Largest norm of a gradient, 0 for any [1].", TRAINING)] = None,
+    dropout: Annotated[float | None, option("Share of values left out [0].", TRAINING)] = None,
+    count: Annotated[int | None, option("Strings drawn from the task [10000].", TRAINING)] = None,
+    patience: Annotated[int | None, option("Stop after so many evaluations that are no better.", TRAINING)] = None,
+    until: Annotated[float | None, option("Stop at this success rate, such as 0.99.", TRAINING)] = None,
+    start: Annotated[
+        str | None, option("Go on from this MODEL instead of from chance.", TRAINING, metavar="MODEL")
+    ] = None,
+    lora: Annotated[int | None, option("With --start: learn only changes of this rank.", TRAINING)] = None,
+    kind: Annotated[
+        str | None, option("transformer, bigram, bow, mlp, rnn, gru, lstm, encoder-decoder.", MODEL)
+    ] = None,
+    layers: Annotated[int | None, option("[4]", MODEL)] = None,
+    heads: Annotated[int | None, option("[4]", MODEL)] = None,
+    width: Annotated[int | None, option("d_model [64].", MODEL)] = None,
+    d_head: Annotated[int | None, option("[width / heads]", MODEL)] = None,
+    d_ff: Annotated[int | None, option("Neurons of a layer, 0 for none [4 · width].", MODEL)] = None,
+    norm: Annotated[str | None, option("layer, rms or none [layer].", MODEL)] = None,
+    place: Annotated[str | None, option("pre or post [pre].", MODEL)] = None,
+    activation: Annotated[str | None, option("relu, gelu, gelu_tanh, silu or none [gelu_tanh].", MODEL)] = None,
+    positions: Annotated[str | None, option("table, sinusoid, rotary or none [table].", MODEL)] = None,
+    tied: Annotated[
+        bool | None, typer.Option("--tied", help="Unembed with the embedding.", rich_help_panel=MODEL)
+    ] = None,
+    masked: Annotated[
+        bool, typer.Option("--masked", help="See both ways, and learn to tell hidden tokens.", rich_help_panel=MODEL)
+    ] = False,
+    out: Annotated[Path | None, option("The run's folder [runs/TASK-1, -2, …].", RUN, metavar="FOLDER")] = None,
+    every: Annotated[int | None, option("Steps between evaluations [500].", RUN)] = None,
+    samples: Annotated[int | None, option("Strings sampled at an evaluation [200].", RUN)] = None,
+    keep: Annotated[int | None, option("Keep the model every so many steps.", RUN)] = None,
+    seed: Annotated[int | None, option("One seed gives one run [0].", RUN)] = None,
+    lanes: Annotated[int | None, option("Groups worked on at once [one a core].", RUN)] = None,
+    device: Annotated[str | None, option("cpu or cuda [cuda where there is one].", RUN)] = None,
+    tensorboard: Annotated[
+        bool, typer.Option("--tensorboard", help="Write TensorBoard files too.", rich_help_panel=RUN)
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Train a model on a task. Ctrl-C saves; `handloom resume` goes on.
+
+    \b
+    handloom learn "s[13]==s[22]" --count 1000 --until 0.99
+    handloom learn names.txt --steps 5000 --dropout 0.1
+    handloom learn addition:digits=2 --layers 2 --width 128 --schedule cosine
+    """
+    from handloom.learn.experiments import EXPERIMENTS
+    from handloom.learn.folder import Folder
+    from handloom.learn.runs import keep as keep_in
+    from handloom.learn.runs import prepare
+
+    given = {k: v for k, v in locals().items() if k in CHOICES and v is not None}
+    chosen = {CHOICES[key]: value for key, value in given.items()} | ({"causal": False} if masked else {})
+    about: dict[str, Any] = {}
+    if task in EXPERIMENTS:
+        about = {"experiment": task, "claim": EXPERIMENTS[task].claim}
+        chosen = EXPERIMENTS[task].choices | chosen
+    name = EXPERIMENTS[task].task if task in EXPERIMENTS else task
+    training = prepare(
+        name,
+        kind=kind or "transformer",
+        start=find_model(start) if start else None,
+        device=device or best_device(),
+        **chosen,
+    )
+    if training.processes.first:
+        keep_in(training, Folder.new(out, task), name, about)
+    show(training, tensorboard, as_json)
+
+
+CHOICES = {
+    **{name: name for name in "steps batch rate schedule warmup decay clip dropout count patience until lora".split()},
+    **{name: name for name in "layers heads d_head d_ff norm place activation positions tied".split()},
+    **{name: name for name in "every samples keep seed lanes".split()},
+    "width": "d_model",
+}
+
+
+def resume(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.", show_default=False)],
+    steps: Annotated[int | None, typer.Option(help="Train to this step; default: as the run was begun.")] = None,
+    device: Annotated[str | None, typer.Option(help="cpu or cuda; default: cuda where there is one.")] = None,
+    tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Write TensorBoard files too.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Go on with a run: as if it had never stopped, or for more steps than it was begun with.
+
+    \b
+    handloom resume runs/strings-1
+    handloom resume runs/strings-1 --steps 150000
+    """
+    from handloom.learn.folder import Folder
+    from handloom.learn.runs import reopen
+
+    training = reopen(Folder.old(run), steps, device or best_device(), lambda report: None)
+    show(training, tensorboard, as_json)
+
+
+def best_device() -> str:
+    import torch
+
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def show(training: "Training", tensorboard: bool, as_json: bool) -> None:
+    """Run it, and let the user see it."""
+    from handloom.cli.training_view import TrainingView
+
+    if not training.processes.first:
+        training.run()
+        return
+    folder = training.folder
+    assert folder is not None
+    with TrainingView(str(folder.path)) as view:
+        watchers = [view]
+        if tensorboard:
+            from handloom.learn.tensorboard import board
+
+            watchers.append(board(folder.path))
+        training.watch = lambda report: [watch(report) for watch in watchers] and None
+        training.run()
+    evaluation = training.evaluation
+    assert evaluation is not None
+    result = {
+        "run": str(folder.path),
+        "steps": training.where.step,
+        "loss": training.held_out_loss,
+        **evaluation.to_json(),
+        "seconds": round(training.where.seconds, 1),
+    }
+    if as_json:
+        print_json(result)
+    else:
+        print(
+            f"{folder.path}: {result['steps']:,} steps, held-out loss {result['loss']:.4f}, "
+            f"{evaluation.success:.1%} right, {evaluation.new:.1%} new, {evaluation.malformed:.1%} malformed"
+        )
+    if training.stop:
+        import sys
+
+        print(f"stopped at step {training.where.step:,}; handloom resume {folder.path} goes on", file=sys.stderr)
+        raise typer.Exit(130)

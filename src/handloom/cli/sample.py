@@ -1,0 +1,55 @@
+"""handloom sample: strings from a model, and what its task thinks of them."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from handloom.cli.arguments import JsonOption, print_json
+from handloom.cli.progress import Slowly
+
+
+def sample(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.", show_default=False)],
+    count: Annotated[int, typer.Option("-n", "--count", help="How many.", min=1)] = 20,
+    prompt: Annotated[str, typer.Option(help="How each begins (for a task: the question).")] = "",
+    temperature: Annotated[float, typer.Option(help="0 takes the likeliest token; above 1 is wilder.")] = 1.0,
+    top_k: Annotated[int | None, typer.Option(help="Draw from the K likeliest tokens.", metavar="K")] = None,
+    top_p: Annotated[float | None, typer.Option(help="Draw from the fewest tokens that hold P.", metavar="P")] = None,
+    format: Annotated[
+        str | None, typer.Option(help="Only strings of this form, a regular expression.", metavar="REGEX")
+    ] = None,
+    best: Annotated[bool, typer.Option("--best", help="The model at its best held-out loss, not the last.")] = False,
+    seed: Annotated[int, typer.Option(help="One seed gives one set of samples.", min=0)] = 0,
+    as_json: JsonOption = False,
+) -> None:
+    """Sample strings from a run's model: one a line, and how many of them are right, new and malformed.
+
+    \b
+    handloom sample runs/strings-1 -n 1000
+    handloom sample runs/names-1 --prompt ka --temperature 0.8 --format "[a-z]{3,8}"
+    """
+    import sys
+
+    from handloom.learn.sampling import Sampling
+
+    sampling = Sampling.of(run, best)
+    with Slowly("sampling") as progress:
+        evaluation = sampling.draw(
+            count,
+            prompt,
+            temperature=temperature,
+            top_k=top_k,
+            top_p=top_p,
+            format=format,
+            seed=seed,
+            progress=progress,
+        )
+    if as_json:
+        print_json({"samples": list(evaluation.samples), **evaluation.to_json()})
+        return
+    print("\n".join(evaluation.samples))
+    print(
+        f"{evaluation.success:.1%} right, {evaluation.new:.1%} new, {evaluation.malformed:.1%} malformed",
+        file=sys.stderr,
+    )

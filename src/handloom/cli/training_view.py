@@ -1,0 +1,94 @@
+"""What one sees of a training run: on a terminal a few lines that change, elsewhere a line at every evaluation and, at
+least, every ten seconds."""
+
+import sys
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from handloom.cli.progress import PAUSE
+
+if TYPE_CHECKING:
+    from handloom.learn.training import Report
+
+SHOWN = 5  # samples
+REFRESH = 0.1  # seconds
+
+
+class TrainingView:
+    """`with TrainingView("runs/x") as view:` and call view(report) after every step."""
+
+    def __init__(self, title: str) -> None:
+        self.title = title
+        self.live: Any = None
+        self.next = time.monotonic()
+        self.first: tuple[int, float] | None = None  # step and seconds at which this view began
+        self.loss = float("nan")  # smoothed
+        self.evaluated: Report | None = None
+
+    def __enter__(self) -> "TrainingView":
+        if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.live import Live
+
+            self.live = Live(console=Console(stderr=True), auto_refresh=False, transient=True)
+            self.live.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self.live is not None:
+            self.live.stop()
+
+    def __call__(self, report: "Report") -> None:
+        if self.first is None:
+            self.first = report.step - 1, report.seconds
+        if report.evaluation is not None:
+            self.evaluated = report
+        else:
+            self.loss = report.loss if self.loss != self.loss else 0.98 * self.loss + 0.02 * report.loss
+        now = time.monotonic()
+        if now < self.next and report.evaluation is None:
+            return
+        self.next = now + (REFRESH if self.live is not None else PAUSE)
+        if self.live is not None:
+            self.live.update(self.picture(report), refresh=True)
+        else:
+            print(self.line(report), file=sys.stderr, flush=True)
+
+    def speed(self, report: "Report") -> float:
+        """Steps a second since this view began."""
+        assert self.first is not None
+        return (report.step - self.first[0]) / max(1e-9, report.seconds - self.first[1])
+
+    def line(self, report: "Report") -> str:
+        left = duration((report.steps - report.step) / max(1e-9, self.speed(report)))
+        text = f"step {report.step:,} of {report.steps:,}, loss {self.loss:.4f}, {left} left"
+        if report.evaluation is not None:
+            e = report.evaluation
+            text += f"; held out {report.held_out:.4f}, {e.success:.1%} right, {e.malformed:.1%} malformed"
+        return text
+
+    def picture(self, report: "Report") -> Any:
+        from rich.console import Group
+        from rich.progress_bar import ProgressBar
+        from rich.text import Text
+
+        speed = self.speed(report)
+        left = duration((report.steps - report.step) / max(1e-9, speed))
+        parts: list[Any] = [
+            Text(f"{self.title}  step {report.step:,} of {report.steps:,}  {speed:.1f} a second  {left} left"),
+            ProgressBar(report.steps, report.step, width=60),
+            Text(f"loss {self.loss:.4f}"),
+        ]
+        if (seen := self.evaluated) is not None and (e := seen.evaluation) is not None:
+            shares = f"{e.success:.1%} right, {e.new:.1%} new, {e.malformed:.1%} malformed"
+            parts += [Text(f"at step {seen.step:,}: held out {seen.held_out:.4f}, {shares}")]
+            parts += [Text(f"  {sample[:100]}", style="dim") for sample in e.samples[:SHOWN]]
+        return Group(*parts)
+
+
+def duration(seconds: float) -> str:
+    """A time as people say it: 40 s, 12 min, 3.5 h."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,236 @@
+"""Networks besides the transformer of core, on PyTorch's own modules.
+
+    mlp                Bengio et al., 2003: the last tokens' embeddings side by side, a layer of tanh, the next token
+    rnn, gru, lstm     a state that is carried from token to token: torch.nn.RNN, GRU, LSTM
+    encoder-decoder    Vaswani et al., 2017: a question, seen both ways, and an answer, told from it token by token
+
+`Cells` says which and how large, and is a Network. Each module computes the logits of whole strings (`forward`), and
+the same token by token: `begin` reads prompts, padded at the end, and `step` one more token of each row, (B,). Both
+give the logits (B, V) of what comes next, and a state for the next step: tensors whose rows are the batch's.
+"""
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from sys import maxsize
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from handloom.core import HandloomError
+from handloom.core.config import whole
+from handloom.core.errors import shown
+from handloom.core.reference import sinusoid
+from handloom.learn.network import Arrays
+
+Drop = Callable[[Tensor], Tensor]  # dropout
+State = tuple[Tensor, ...]
+
+RECURRENT: dict[str, Callable[..., nn.RNNBase]] = {"rnn": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
+SIZES: dict[str, dict[str, int]] = {  # what there is to choose, and what it is if not told: makemore's where it has one
+    "mlp": {"d_model": 64, "d_ff": 64, "context": 16},
+    **{kind: {"d_model": 64, "d_ff": 64, "layers": 1} for kind in RECURRENT},
+    "encoder-decoder": {"d_model": 64, "d_ff": 256, "layers": 2, "heads": 4},
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cells:
+    """Which network. A size of 0 is one that the kind does not have."""
+
+    kind: str
+    vocab: int
+    d_model: int  # D, the width of an embedding
+    d_ff: int  # F, hidden units: of the layer of tanh, of a state, between the two matrices of a transformer's layer
+    layers: int = 0
+    heads: int = 0
+    context: int = 0  # how many tokens an MLP sees
+
+    frozen: ClassVar[frozenset[str]] = frozenset()
+    causal: ClassVar[bool] = True
+    block: ClassVar[int] = maxsize  # these networks read strings of any length
+
+    def __post_init__(self) -> None:
+        if self.kind not in SIZES:
+            raise HandloomError(f"no kind of model {shown(self.kind)}; there are {', '.join(SIZES)}")
+        for name, value in self.to_json().items():
+            if name != "kind":
+                object.__setattr__(self, name, whole(name, value, 1))
+        if self.heads and self.d_model % self.heads:
+            raise HandloomError(f"d_model={self.d_model} must be a multiple of heads={self.heads}")
+
+    @classmethod
+    def of(cls, kind: str, vocab: int, sizes: Mapping[str, Any]) -> "Cells":
+        """A network of that kind; sizes that are not given are the usual ones."""
+        usual = SIZES[kind]
+        if kind == "encoder-decoder" and "d_model" in sizes:
+            usual = usual | {"d_ff": 4 * whole("d_model", sizes["d_model"], 1)}
+        return cls(kind=kind, vocab=vocab, **usual | dict(sizes))
+
+    def to_json(self) -> dict[str, Any]:
+        has = {"kind", "vocab", *SIZES[self.kind]}
+        return {name: value for name, value in asdict(self).items() if name in has}
+
+    @classmethod
+    def from_json(cls, values: Any) -> "Cells":
+        kind = values.get("kind") if isinstance(values, dict) else None
+        if kind not in SIZES or set(values) != {"kind", "vocab", *SIZES[kind]}:
+            raise HandloomError(f"a network must have a kind ({', '.join(SIZES)}), a vocab, and the sizes of its kind")
+        return cls(**values)
+
+    def module(self) -> "Module":
+        """The module that computes it; its weights are yet to come."""
+        with torch.device("meta"):
+            return self.build()
+
+    def build(self) -> "Module":
+        if self.kind == "mlp":
+            return MLP(self)
+        return Recurrent(self) if self.kind in RECURRENT else EncoderDecoder(self)
+
+    def start(self, seed: int) -> Arrays:
+        """As PyTorch begins."""
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            return {name: weight.detach().numpy() for name, weight in self.build().named_parameters()}
+
+    def logits(
+        self, weights: Mapping[str, Tensor], ids: Tensor, asked: Tensor, dropout: float, rng: torch.Generator | None
+    ) -> Tensor:
+        """Dropout is on what is embedded and on what the last layer reads."""
+
+        def drop(x: Tensor) -> Tensor:
+            return x * torch.empty_like(x).bernoulli_(1.0 - dropout, generator=rng) / (1.0 - dropout)
+
+        chosen = drop if dropout and rng is not None else nothing_dropped
+        return functional_call(module_of_thread(self, threading.get_ident()), dict(weights), (ids, asked, chosen))
+
+
+@lru_cache(maxsize=64)
+def module_of_thread(cells: Cells, thread: int) -> "Module":
+    """A thread's own module: `functional_call` puts the weights into it for a while, and other threads have others."""
+    return cells.module()
+
+
+def nothing_dropped(x: Tensor) -> Tensor:
+    return x
+
+
+class MLP(nn.Module):
+    """The next token from the last few. What is before the beginning is a token of its own."""
+
+    def __init__(self, cells: Cells) -> None:
+        super().__init__()
+        self.context, self.before = cells.context, cells.vocab
+        self.embed = nn.Embedding(cells.vocab + 1, cells.d_model)
+        self.hidden = nn.Linear(cells.context * cells.d_model, cells.d_ff)
+        self.unembed = nn.Linear(cells.d_ff, cells.vocab)
+
+    def forward(self, ids: Tensor, asked: Tensor, drop: Drop) -> Tensor:
+        return self.told(self.windows(ids), drop)
+
+    def windows(self, ids: Tensor) -> Tensor:
+        """The tokens that each position sees, (B, T, context)."""
+        return nn.functional.pad(ids, (self.context - 1, 0), value=self.before).unfold(-1, self.context, 1)
+
+    def told(self, windows: Tensor, drop: Drop) -> Tensor:
+        side_by_side = drop(self.embed(windows)).flatten(-2)
+        return self.unembed(drop(self.hidden(side_by_side).tanh()))
+
+    def begin(self, ids: Tensor, lengths: Tensor) -> tuple[Tensor, State]:
+        window = self.windows(ids)[torch.arange(len(ids)), lengths - 1]  # (B, context)
+        return self.told(window, nothing_dropped), (window,)
+
+    def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        window = torch.cat([state[0][:, 1:], tokens[:, None]], -1)
+        return self.told(window, nothing_dropped), (window,)
+
+
+class Recurrent(nn.Module):
+    """One of torch's recurrent networks between an embedding and a linear layer. It begins with a state of zeros."""
+
+    def __init__(self, cells: Cells) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(cells.vocab, cells.d_model)
+        self.cell = RECURRENT[cells.kind](cells.d_model, cells.d_ff, cells.layers, batch_first=True)
+        self.unembed = nn.Linear(cells.d_ff, cells.vocab)
+
+    def forward(self, ids: Tensor, asked: Tensor, drop: Drop) -> Tensor:
+        hidden, _ = self.cell(drop(self.embed(ids)))
+        return self.unembed(drop(hidden))
+
+    def begin(self, ids: Tensor, lengths: Tensor) -> tuple[Tensor, State]:
+        packed = nn.utils.rnn.pack_padded_sequence(self.embed(ids), lengths, batch_first=True, enforce_sorted=False)
+        return self.told(self.cell(packed)[1])
+
+    def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        parts = tuple(part.transpose(0, 1).contiguous() for part in state)
+        return self.told(self.cell(self.embed(tokens[:, None]), parts if len(parts) > 1 else parts[0])[1])
+
+    def told(self, state: Tensor | State) -> tuple[Tensor, State]:
+        """The logits, from torch's state: (layers, B, F), or two of these for an LSTM. Ours has the batch first."""
+        parts = (state,) if isinstance(state, Tensor) else state
+        return self.unembed(parts[0][-1]), tuple(part.transpose(0, 1) for part in parts)
+
+
+class EncoderDecoder(nn.Module):
+    """The question is encoded, every token seeing all of it; the decoder begins with its last token and goes on with
+    the answer. Logits are told where an answer is to be foretold, and zeros elsewhere in the question."""
+
+    def __init__(self, cells: Cells) -> None:
+        super().__init__()
+        sizes = (cells.d_model, cells.heads, cells.d_ff)
+        usual: dict[str, Any] = {"dropout": 0.0, "activation": "gelu", "batch_first": True, "norm_first": True}
+        self.embed = nn.Embedding(cells.vocab, cells.d_model)
+        self.encoder = nn.ModuleList(nn.TransformerEncoderLayer(*sizes, **usual) for _ in range(cells.layers))
+        self.decoder = nn.ModuleList(nn.TransformerDecoderLayer(*sizes, **usual) for _ in range(cells.layers))
+        self.norm_encoded, self.norm_decoded = nn.LayerNorm(cells.d_model), nn.LayerNorm(cells.d_model)
+        self.unembed = nn.Linear(cells.d_model, cells.vocab)
+
+    def forward(self, ids: Tensor, asked: Tensor, drop: Drop) -> Tensor:
+        T = ids.shape[1]
+        at = torch.arange(T, device=ids.device) - (asked[:, None] - 1)  # (B, T): where each token is in the decoder
+        length = max(1, int(at.max()) + 1)
+        places = (asked[:, None] - 1 + torch.arange(length, device=ids.device)).clamp(0, T - 1)
+        memory, padding = self.encode(ids, asked, drop)
+        told = self.unembed(drop(self.decode(ids.gather(1, places), memory, padding, drop)))  # (B, length, V)
+        told = told.gather(1, at.clamp(min=0)[..., None].expand(-1, -1, told.shape[-1]))
+        return told * (at >= 0)[..., None]
+
+    def encode(self, ids: Tensor, asked: Tensor, drop: Drop) -> tuple[Tensor, Tensor]:
+        """What the decoder looks at, (B, S, D), and what of it is padding."""
+        ids = ids[:, : int(asked.max())]
+        padding = torch.arange(ids.shape[1], device=ids.device) >= asked[:, None]
+        x = self.placed(ids, drop)
+        for layer in self.encoder:
+            x = layer(x, src_key_padding_mask=padding)
+        return self.norm_encoded(x), padding
+
+    def decode(self, ids: Tensor, memory: Tensor, padding: Tensor, drop: Drop) -> Tensor:
+        later = torch.ones(ids.shape[1], ids.shape[1], dtype=torch.bool, device=ids.device).triu(1)
+        x = self.placed(ids, drop)
+        for layer in self.decoder:
+            x = layer(x, memory, tgt_mask=later, tgt_is_causal=True, memory_key_padding_mask=padding)
+        return self.norm_decoded(x)  # (B, T, D)
+
+    def placed(self, ids: Tensor, drop: Drop) -> Tensor:
+        """Embeddings and positions; sinusoids, so that no string is too long."""
+        x = self.embed(ids)
+        positions = torch.arange(ids.shape[1]).numpy()
+        return drop(x + torch.as_tensor(sinusoid(positions, x.shape[-1])).to(x))
+
+    def begin(self, ids: Tensor, lengths: Tensor) -> tuple[Tensor, State]:
+        memory, padding = self.encode(ids, lengths, nothing_dropped)
+        nothing_yet = ids[:, :0]
+        return self.step(ids[torch.arange(len(ids)), lengths - 1], (nothing_yet, memory, padding))
+
+    def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        said, memory, padding = state
+        said = torch.cat([said, tokens[:, None]], -1)
+        return self.unembed(self.decode(said, memory, padding, nothing_dropped)[:, -1]), (said, memory, padding)
+
+
+Module = MLP | Recurrent | EncoderDecoder

@@ -1,0 +1,65 @@
+"""Named experiments: a claim, and a run that puts it to the test.
+
+    handloom learn wagner/13-22
+    handloom learn wagner/rule-3 --steps 2000
+
+These are the experiments of Wagner's talk "Transformers and Makemore" (2023), in his settings where he gives them: makemore
+at its default size. docs/talk.md has what came out.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+SHORT, LONG = "length=30-40", "length=50-200"
+SMALL = {"d_model": 24, "d_ff": 96}  # 27,000 to 30,000 parameters
+LARGE = {"d_model": 88, "d_ff": 352}  # about 400,000
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What is claimed, of which task, and with which choices the run is made."""
+
+    claim: str
+    task: str
+    choices: dict[str, Any]
+
+
+def rule(text: str, claim: str) -> Experiment:
+    return Experiment(claim, f"strings:rule={text},{LONG}", {"count": 100_000})
+
+
+EXPERIMENTS = {
+    "wagner/13-22": Experiment(
+        "99.7 % after 15,000 steps, with no pattern in the heatmap; a pattern after more training, without decay too",
+        f"strings:rule=s[13]==s[22],{SHORT}",
+        {"count": 1000, "keep": 5000},
+    ),
+    "wagner/rule-1": rule("s[18]==s[47]", "99 % after 15,000 steps"),
+    "wagner/rule-2": rule("s[18]==s[n-20]", "54 % after 15,000 steps, above 99 % after 150,000"),
+    "wagner/rule-3": rule("s[-1]==s[-2]", "90 % after 15,000 steps, above 99 % after 150,000"),
+    "wagner/rule-4": rule("s[18]==s[39] and s[31]==s[44] and s[4]==s[28]", "99 % after 15,000 steps"),
+    "wagner/rule-5": rule(
+        "s[18]==s[39] and s[31]==s[44] and s[4]==s[-28]", "51 % after 15,000 steps, above 99 % after 150,000"
+    ),
+    "wagner/one-two": Experiment(
+        "after the 2 all attend to it, before it to nothing in particular", "one-two", {"count": 10_000}
+    ),
+    "wagner/two-twos": Experiment("the heatmap shows where the 2s are", "two-twos", {"count": 10_000}),
+    "wagner/fibonacci-27k": Experiment(
+        "27,000 parameters: looks vaguely like addition", "fibonacci", {"count": 100_000, **SMALL}
+    ),
+    "wagner/fibonacci-400k": Experiment(
+        "400,000 parameters, one day: all correct", "fibonacci", {"count": 100_000, **LARGE}
+    ),
+    "wagner/fibonacci-exchanged": Experiment(
+        "other symbols for the digits give the same result",
+        "fibonacci:symbols=qwertyuiop;",
+        {"count": 100_000, **SMALL},
+    ),
+    "wagner/mangled": Experiment("learnt completely overnight", "mangled", {"count": 100_000, **LARGE}),
+    "wagner/board": Experiment(
+        "the heatmap shows the cells at distance 4 and 5, though nobody said there is a board",
+        "grid",
+        {"count": 100_000},
+    ),
+}

@@ -1,0 +1,64 @@
+"""Sampling from a run: strings from its model, judged by its task.
+
+Sampling.of("runs/strings-1").draw(1000).success
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from handloom.core import HandloomError, Model, generate, load
+from handloom.learn.evaluation import Evaluation, Examiner
+from handloom.learn.folder import Folder
+from handloom.learn.masked import unmask
+from handloom.learn.runs import task_of_run
+from handloom.learn.settings import Settings
+from handloom.learn.strings import collect, split
+from handloom.tasks import Language
+
+
+def sample(run: str | os.PathLike[str], count: int = 20, prompt: str = "", **how: Any) -> Evaluation:
+    """Strings from the model of a run, and what its task thinks of them; `how` is as in `generate`, and drawn at
+    temperature 1 unless told."""
+    return Sampling.of(run).draw(count, prompt, **{"temperature": 1.0} | how)
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """A model and who judges what it says."""
+
+    model: Model
+    examiner: Examiner
+
+    @classmethod
+    def of(cls, run: str | os.PathLike[str], best: bool = False) -> "Sampling":
+        """The model of a run, and its task, which knows what was learnt from."""
+        folder = Folder.old(Path(run))
+        about = folder.about()
+        settings, task = Settings.from_json(about["settings"]), task_of_run(folder, about)
+        learnt, _ = split(collect(task, settings.count, settings.seed), settings.seed)
+        return cls(load(folder.path / f"{'best' if best else 'model'}.safetensors"), Examiner(task, learnt))
+
+    def draw(self, count: int, prompt: str = "", *, seed: int = 0, **how: Any) -> Evaluation:
+        """So many strings that begin with the prompt; `how` is as in `generate`."""
+        task, vocab = self.examiner.task, self.examiner.task.vocab
+        if isinstance(task, Language):
+            first, *begun = vocab.encode(prompt)
+            asked = [first]
+        elif prompt:
+            task.check(prompt)
+            asked, begun = vocab.encode(prompt), []
+        else:
+            questions = [asked for asked, _ in self.examiner.questions(count, seed)]
+            return self.examiner.judge(questions, self.say(questions, seed, how))
+        said = self.say([[*asked, *begun]] * count, seed, how)
+        return self.examiner.judge([asked] * count, [[*begun, *new] for new in said])
+
+    def say(self, prompts: list[list[int]], seed: int, how: dict[str, Any]) -> list[list[int]]:
+        lengths = self.examiner.lengths
+        if self.model.config.causal:
+            return generate(self.model, prompts, steps=max(lengths), seed=seed, engine="torch", **how)
+        if any(how.get(name) is not None for name in ("top_k", "top_p", "format")):
+            raise HandloomError("a model that sees both ways is sampled with a temperature alone")
+        return unmask(self.model, prompts, lengths, how.get("temperature", 1.0), seed)

@@ -1,0 +1,28 @@
+"""The metrics of a run as TensorBoard files, for those who watch many runs at once: `tensorboard --logdir runs`."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from handloom.core import HandloomError
+from handloom.learn.training import Report
+
+
+def board(folder: Path) -> Callable[[Report], None]:
+    """What to call with every report; evaluations are written."""
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError as error:
+        raise HandloomError(
+            "TensorBoard files need tensorboard, which is not installed: pip install tensorboard"
+        ) from error
+    writer = SummaryWriter(str(folder))
+
+    def write(report: Report) -> None:
+        if report.evaluation is None:
+            return
+        scalars = {"loss/train": report.loss, "loss/held_out": report.held_out}
+        for name, value in (scalars | report.evaluation.to_json()).items():
+            writer.add_scalar(name, value, report.step)
+        writer.flush()
+
+    return write

@@ -1,0 +1,414 @@
+"""Training: exact gradients, exact resumption, and the ways to begin and to end."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from handloom.core import HandloomError, Model, Vocab, load, save, torch_engine
+from handloom.core import params as parameters
+from handloom.learn.folder import Folder
+from handloom.learn.network import Transformer
+from handloom.learn.runs import config_for, prepare, resume, train
+from handloom.learn.settings import Settings
+from handloom.learn.strings import NOTHING, Strings, choose, collect, hide, lanes_of, pad, split
+from handloom.learn.trainer import TorchTrainer
+from handloom.tasks import Language, learnable
+
+SMALL = {"layers": 2, "heads": 2, "d_model": 16, "count": 200, "samples": 20}
+RULE = "strings:rule=s[2]==s[5],length=6-9"
+
+
+def some_strings(count=40, seed=0):
+    return collect(learnable("strings:length=3-12"), count, seed)
+
+
+def test_padding_keeps_every_token_and_asks_for_each_but_what_is_given():
+    strings = Strings.of([([7], [1, 2, 7]), ([7, 3], [4])])
+    batch = pad(strings, np.array([1, 0]))
+    assert batch.inputs.tolist() == [[7, 3, 4], [7, 1, 2]]
+    assert batch.targets.tolist() == [[NOTHING, 4, NOTHING], [1, 2, 7]]
+    assert batch.count == 4
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 3])
+def test_lanes_hold_every_row_of_the_batch_once(lanes):
+    strings = some_strings()
+    rows, _ = choose(strings, 32, seed=1, step=5)
+    dealt = lanes_of(strings, rows, lanes)
+    assert len(dealt) == lanes
+    found = sorted(tuple(row) for lane in dealt for b in lane for row in targets_of(b))
+    assert found == sorted(tuple(strings.row(int(i))[1]) for i in rows)
+
+
+def targets_of(batch):
+    return [row[row != NOTHING].tolist() for row in batch.targets]
+
+
+def test_a_step_in_lanes_has_the_gradient_of_the_whole_batch():
+    """Against autograd on the padded batch in float64, with the reference's torch twin."""
+    strings = some_strings()
+    config = config_for(3, 13, {"layers": 2, "d_model": 16, "heads": 2})
+    network = Transformer(config)
+    arrays = network.start(0)
+    rows, _ = choose(strings, 16, seed=0, step=0)
+    for lanes in (1, 2):
+        trainer = TorchTrainer(network, arrays, Settings(lanes=lanes, clip=0.0, rate=0.0))
+        loss = trainer.step(lanes_of(strings, rows, lanes), 0.0)
+        batch = pad(strings, rows)
+        p = {n: torch.tensor(a, dtype=torch.float64, requires_grad=True) for n, a in arrays.items()}
+        logits, _ = torch_engine.compute(config, parameters.unflatten(config, dict(p)), batch.inputs)
+        right = F.cross_entropy(logits.flatten(0, 1), torch.tensor(batch.targets).flatten(), ignore_index=NOTHING)
+        right.backward()
+        assert loss == pytest.approx(float(right.detach()), rel=1e-5)
+        for name, slope in trainer.views(trainer.gradient).items():
+            torch.testing.assert_close(slope.double(), p[name].grad, rtol=2e-4, atol=1e-6)
+
+
+def test_a_step_is_that_of_torch_adamw_with_clipping_and_decay_of_matrices_alone():
+    strings = some_strings()
+    config = config_for(3, 13, {"layers": 1, "d_model": 8, "heads": 2})
+    network = Transformer(config)
+    arrays = network.start(0)
+    settings = Settings(clip=0.1, decay=0.5, rate=0.01)
+    trainer = TorchTrainer(network, arrays, settings)
+    leaves = {n: torch.tensor(a, requires_grad=True) for n, a in arrays.items()}
+    matrices = [t for n, t in leaves.items() if t.ndim > 1 and ".b_" not in n]
+    others = [t for n, t in leaves.items() if not (t.ndim > 1 and ".b_" not in n)]
+    adam = torch.optim.AdamW(
+        [{"params": matrices, "weight_decay": 0.5}, {"params": others, "weight_decay": 0.0}], lr=0.01, betas=(0.9, 0.99)
+    )
+    for step in range(3):
+        rows, _ = choose(strings, 8, seed=0, step=step)
+        trainer.step(lanes_of(strings, rows, 1), 0.01)
+        batch = pad(strings, rows)
+        logits, _ = torch_engine.compute(config, parameters.unflatten(config, dict(leaves)), batch.inputs)
+        loss = F.cross_entropy(logits.flatten(0, 1), torch.tensor(batch.targets).flatten(), ignore_index=NOTHING)
+        adam.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(leaves.values(), 0.1)
+        adam.step()
+    for name, array in trainer.arrays().items():
+        if not name.endswith("b_K"):  # has no effect: its gradient is rounding, and AdamW makes much of that
+            np.testing.assert_allclose(array, leaves[name].detach().numpy(), rtol=1e-3, atol=2e-5)
+
+
+def test_schedules():
+    cosine = Settings(steps=110, warmup=10, schedule="cosine", rate=1.0)
+    assert [cosine.rate_at(s) for s in (0, 4, 9)] == pytest.approx([0.1, 0.5, 1.0])
+    assert [cosine.rate_at(s) for s in (10, 60, 110)] == pytest.approx([1.0, 0.5, 0.0])
+    linear = Settings(steps=100, schedule="linear", rate=1.0)
+    assert linear.rate_at(25) == pytest.approx(0.75)
+    assert Settings(rate=0.3).rate_at(9999) == 0.3
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.2])
+def test_the_same_seed_gives_the_same_run(dropout):
+    runs = [train(RULE, steps=12, every=6, dropout=dropout, lanes=2, **SMALL) for _ in range(2)]
+    first, second = (run.trainer.arrays() for run in runs)
+    assert all((first[name] == second[name]).all() for name in first)
+    assert runs[0].evaluation == runs[1].evaluation
+    other = train(RULE, steps=12, every=6, dropout=dropout, lanes=2, seed=1, **SMALL).trainer.arrays()
+    assert any((first[name] != other[name]).any() for name in first)
+
+
+def test_dropout_is_drawn_anew_at_every_step_and_not_when_measuring():
+    training = prepare(RULE, dropout=0.5, lanes=1, rate=0.0, **SMALL)
+    lanes = training.batch(0)
+    assert training.trainer.loss(lanes) == training.trainer.loss(lanes)
+    assert training.trainer.step(lanes, 0.0) != training.trainer.step(lanes, 0.0)
+
+
+def test_a_run_learns_its_rule(tmp_path):
+    training = train(RULE, folder=tmp_path / "run", steps=400, every=100, **SMALL | {"count": 1000, "samples": 200})
+    assert training.evaluation.success > 0.9 > 0.1 > training.evaluation.malformed
+    lines = Folder.old(tmp_path / "run").metrics()
+    assert [line["step"] for line in lines] == [100, 200, 300, 400]
+    assert lines[-1]["held_out"] < lines[0]["held_out"]
+    model = load(tmp_path / "run" / "model.safetensors")
+    assert model.notes["steps"] == 400
+    text = model("", temperature=1.0, seed=3)
+    assert set(text) <= {"0", "1"} and 0 < len(text) <= 9
+
+
+SCRIPT = """
+import sys
+from handloom.learn.runs import resume, train
+RULE, folder, what = sys.argv[1:]
+choices = dict(layers=2, heads=2, d_model=16, count=200, samples=20, steps=60, every=10, dropout=0.1, lanes=2)
+if what == "resume":
+    resume(folder)
+else:
+    train(RULE, folder=folder, **choices)
+"""
+
+
+def start(folder, what="train"):
+    return subprocess.Popen([sys.executable, "-c", SCRIPT, RULE, str(folder), what])
+
+
+def wait_for(condition, seconds=120):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_a_run_that_is_killed_and_resumed_ends_as_one_that_was_not(tmp_path, how):
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    killed = start(cut)
+    wait_for(lambda: (cut / "metrics.jsonl").exists() and len(Folder(cut).metrics()) >= 2)
+    killed.send_signal(how)
+    killed.wait(60)
+    assert Folder.old(cut).checkpoint()[1]["step"] < 60, "it was over before it was killed"
+    assert start(cut, "resume").wait(120) == 0
+    assert start(whole).wait(120) == 0
+    first, second = load(whole / "model.safetensors"), load(cut / "model.safetensors")
+    assert all((first.flat[name] == second.flat[name]).all() for name in first.flat)
+    lines = [[line | {"seconds": 0} for line in Folder.old(f).metrics()] for f in (whole, cut)]
+    assert lines[0] == lines[1]
+
+
+def test_a_finished_run_goes_on_with_more_steps(tmp_path):
+    train(RULE, folder=tmp_path / "a", steps=20, every=10, lanes=1, **SMALL)
+    more = resume(tmp_path / "a", steps=30)
+    whole = train(RULE, steps=30, every=10, lanes=1, **SMALL)
+    assert all((more.trainer.arrays()[n] == a).all() for n, a in whole.trainer.arrays().items())
+    assert [line["step"] for line in Folder.old(tmp_path / "a").metrics()] == [10, 20, 30]
+
+
+def test_two_processes_have_the_loss_of_one(tmp_path):
+    """Started by torchrun, on two processes of one lane each; one process with two lanes makes the same sums."""
+    code = SCRIPT.replace("lanes=2", "lanes=1")
+    script = tmp_path / "script.py"
+    script.write_text(code)
+    both = tmp_path / "both"
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    done = subprocess.run([*launch, str(script), RULE, str(both), "train"], capture_output=True, text=True, timeout=200)
+    assert done.returncode == 0, done.stderr
+    one = train(RULE, folder=tmp_path / "one", steps=60, every=10, dropout=0.1, lanes=2, **SMALL)
+    lines = [Folder.old(tmp_path / name).metrics() for name in ("both", "one")]
+    assert [line["loss"] for line in lines[0]] == pytest.approx([line["loss"] for line in lines[1]], rel=1e-6)
+    model = load(both / "model.safetensors")
+    for name, array in one.trainer.arrays().items():
+        np.testing.assert_allclose(model.flat[name], array, rtol=1e-4, atol=1e-6)
+
+
+def test_early_stopping_and_a_goal(tmp_path):
+    until = train(RULE, steps=5000, every=50, until=0.8, **SMALL | {"samples": 100, "count": 1000})
+    assert until.evaluation.success >= 0.8 and until.where.step < 5000
+    patient = train(RULE, steps=5000, every=5, patience=2, rate=0.0, lanes=1, **SMALL)
+    assert patient.where.step == 15  # better once (than nothing), then twice not
+
+
+def test_models_are_kept_on_the_way(tmp_path):
+    train(RULE, folder=tmp_path / "a", steps=20, every=5, keep=10, **SMALL)
+    kept = sorted(path.name for path in (tmp_path / "a").glob("model-*"))
+    assert kept == ["model-10.safetensors", "model-20.safetensors"]
+    assert load(tmp_path / "a" / "model-10.safetensors").notes["steps"] == 10
+    assert (tmp_path / "a" / "best.safetensors").exists()
+
+
+def test_fine_tuning_from_a_written_program():
+    """The hand-written adder, pushed off its weights, finds its way back; with LoRA all but the changes stay."""
+    from handloom.write import program
+
+    adder = program("addition", digits=1)
+    task = learnable("addition:digits=1")
+    before = train(task, start=adder, steps=0, count=100, samples=50)
+    assert before.evaluation.success == 1.0
+    after = train(task, start=adder, steps=3, every=3, rate=1e-6, count=100, samples=50)
+    assert after.evaluation.success == 1.0 and after.model().notes["program"] == "addition"
+
+
+def test_lora_changes_matrices_by_low_rank_alone(tmp_path):
+    start_from = train(RULE, steps=10, every=10, **SMALL).model()
+    tuned = train(RULE, start=start_from, lora=1, steps=20, every=10, rate=1e-2, folder=tmp_path / "l", **BARE)
+    model = tuned.model()
+    for name, array in start_from.flat.items():
+        change = model.flat[name] - array
+        if array.ndim < 2 or ".b_" in name:
+            assert not change.any(), name
+        else:
+            ranks = np.linalg.matrix_rank(change.reshape(-1, *change.shape[-2:]), tol=1e-5)
+            assert ranks.max() == 1, name
+    again = resume(tmp_path / "l", steps=25)
+    whole = train(RULE, start=start_from, lora=1, steps=25, every=10, rate=1e-2, **BARE)
+    assert all((again.trainer.arrays()[n] == a).all() for n, a in whole.trainer.arrays().items())
+
+
+BARE = {"count": 200, "samples": 20, "lanes": 1}
+
+
+def test_masked_training_tells_hidden_tokens_from_both_sides():
+    """In strings of one letter repeated, a hidden token is told from any other; from the left alone the first is not."""
+    same = Language("one letter", "ab", 6, lambda rng: "ab"[rng.integers(2)] * 6, lambda s: len(set(s)) == 1)
+    training = train(same, causal=False, steps=400, every=400, rate=3e-3, **SMALL)
+    assert training.learner.vocab.tokens[-1] == "<mask>"
+    assert training.evaluation.success > 0.9
+    assert training.held_out_loss < 0.2 < np.log(2)
+
+
+def test_hiding_hides_at_least_one_token_a_row_and_none_that_is_given():
+    strings = Strings.of([([3], [0, 1, 0, 3])] * 200)
+    vocab = Vocab(("0", "1", "2", "<end>", "<mask>"), "")
+    batch = hide(strings, np.arange(200), np.random.default_rng(0), vocab)
+    chosen = batch.targets != NOTHING
+    assert chosen.any(1).all() and not chosen[:, 0].any()
+    assert (batch.targets[chosen] == np.tile([3, 0, 1, 0, 3], (200, 1))[chosen]).all()
+    assert (batch.inputs[~chosen] == np.tile([3, 0, 1, 0, 3], (200, 1))[~chosen]).all()
+    assert 0.7 < (batch.inputs[chosen] == 4).mean() < 0.9
+
+
+def test_held_out_strings_are_not_learnt_from():
+    strings = some_strings(100)
+    learnt, held_out = split(strings, 0)
+    assert (len(learnt), len(held_out)) == (90, 10)
+    rows = [strings.row(i) for i in range(100)]
+    assert sorted(map(str, rows)) == sorted(str(part.row(i)) for part in (learnt, held_out) for i in range(len(part)))
+
+
+@pytest.mark.parametrize(
+    ("choices", "words"),
+    [
+        ({"steps": -1}, "steps=-1"),
+        ({"schedule": "often"}, "constant, cosine, linear"),
+        ({"rate": float("nan")}, "rate=nan"),
+        ({"dropout": 1.0}, "dropout=1.0"),
+        ({"speed": 3}, "no setting 'speed'"),
+        ({"kind": "cnn"}, "no kind of model 'cnn'"),
+        ({"count": 3}, "count=3"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line(choices, words):
+    with pytest.raises(HandloomError, match=words) as error:
+        train(RULE, **{"steps": 1} | choices)
+    assert "\n" not in str(error.value)
+
+
+def test_a_model_that_does_not_know_the_tokens_is_refused():
+    model = train(RULE, steps=1, every=1, **SMALL).model()
+    with pytest.raises(HandloomError, match="no '2'"):
+        train("one-two", start=model, steps=1)
+    with pytest.raises(HandloomError, match="block holds 10"):
+        train("strings:length=20-30", start=model, steps=1)
+    with pytest.raises(HandloomError, match="keeps its sizes"):
+        train(RULE, start=model, steps=1, layers=3)
+
+
+def test_a_loss_that_is_not_a_number_ends_the_run_and_keeps_the_last_checkpoint(tmp_path):
+    training = prepare(RULE, steps=50, every=5, lanes=1, **SMALL)
+    from handloom.learn.runs import keep
+
+    keep(training, Folder.new(tmp_path / "a", "a"), RULE)
+    step, calls = training.trainer.step, []
+    training.trainer.step = lambda *given: step(*given) if calls.append(1) or len(calls) < 13 else float("nan")
+    with pytest.raises(HandloomError, match="not a number at step 12"):
+        training.run()
+    assert Folder.old(tmp_path / "a").checkpoint()[1]["step"] == 10
+
+
+def test_a_folder_in_use_is_not_overwritten(tmp_path):
+    train(RULE, folder=tmp_path / "a", steps=1, every=1, **SMALL)
+    with pytest.raises(HandloomError, match="handloom resume"):
+        train(RULE, folder=tmp_path / "a", steps=1, **SMALL)
+    with pytest.raises(HandloomError, match="not the folder of a run"):
+        resume(tmp_path)
+
+
+def test_a_text_file_is_copied_so_that_the_run_does_not_depend_on_it(tmp_path):
+    file = tmp_path / "names.txt"
+    file.write_text("anna\nbob\n" * 20)
+    training = train(str(file), folder=tmp_path / "a", steps=4, every=2, **SMALL)
+    file.unlink()
+    assert len(training.strings) + len(training.held_out) == 40
+    assert resume(tmp_path / "a", steps=6).where.step == 6
+
+
+def test_a_damaged_run_is_refused_in_one_line(tmp_path):
+    train(RULE, folder=tmp_path / "a", steps=2, every=1, **SMALL)
+    checkpoint = tmp_path / "a" / "checkpoint.safetensors"
+    checkpoint.write_bytes(checkpoint.read_bytes()[:1000])
+    with pytest.raises(HandloomError, match="damaged"):
+        resume(tmp_path / "a")
+    (tmp_path / "a" / "run.json").write_text("{")
+    with pytest.raises(HandloomError, match="damaged"):
+        resume(tmp_path / "a")
+
+
+def handloom(*words, cwd, **more):
+    command = [sys.executable, "-m", "handloom", *map(str, words)]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300, **more)
+
+
+TINY = "--layers 1 --heads 1 --width 8 --count 100 --samples 10 --every 5".split()
+
+
+def test_three_commands_from_a_text_file_to_samples(tmp_path):
+    (tmp_path / "words.txt").write_text("\n".join(["hello", "help", "held", "hers", "heat"] * 8))
+    learnt = handloom("learn", "words.txt", "--steps", 10, "--json", *TINY, cwd=tmp_path)
+    assert learnt.returncode == 0, learnt.stderr
+    result = json.loads(learnt.stdout)
+    assert result["run"] == os.path.join("runs", "words-1") and result["steps"] == 10
+    assert {"loss", "success"} <= set(result)
+    sampled = json.loads(handloom("sample", "runs/words-1", "-n", 7, "--json", cwd=tmp_path).stdout)
+    assert len(sampled["samples"]) == 7 and {"success", "new", "malformed"} <= set(sampled)
+    prompted = json.loads(handloom("sample", "runs/words-1", "--prompt", "he", "--json", cwd=tmp_path).stdout)
+    assert all(text.startswith("he") for text in prompted["samples"])
+    resumed = handloom("resume", "runs/words-1", "--steps", 15, "--json", cwd=tmp_path)
+    assert json.loads(resumed.stdout)["steps"] == 15
+    assert handloom("info", "runs/words-1", "--json", cwd=tmp_path).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("task", "words"),
+    [
+        ("empty.txt", "empty"),
+        ("strings:rule=s[300]==s[1],length=30-40", "300"),
+        ("strings:rule=s[1]!=s[1]", "s[1]!=s[1]"),
+        ("nonsense", "nonsense"),
+        ("s[13]=", "s[13]="),
+    ],
+)
+def test_bad_tasks_get_one_line_and_leave_nothing_behind(tmp_path, task, words):
+    (tmp_path / "empty.txt").write_text("\n\n")
+    done = handloom("learn", task, "--steps", 5, *TINY, cwd=tmp_path)
+    assert done.returncode == 2 and words in done.stderr, done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert not (tmp_path / "runs").exists()
+
+
+def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path):
+    command = [sys.executable, "-m", "handloom", "learn", RULE, "--steps", "100000", *TINY]
+    running = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    wait_for(lambda: len(Folder(tmp_path / "runs/strings-1").metrics()) >= 2)
+    running.send_signal(signal.SIGINT)
+    _, said = running.communicate(timeout=60)
+    assert running.returncode == 130 and "handloom resume runs/strings-1" in said
+    done = json.loads(handloom("sample", "runs/strings-1", "--json", cwd=tmp_path).stdout)
+    assert len(done["samples"]) == 20
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+def test_a_full_disk_is_said_in_one_line(tmp_path):
+    os.symlink("/dev/full", tmp_path / "metrics.jsonl")
+    with pytest.raises(HandloomError, match="No space left"):
+        Folder(tmp_path).append_metrics({"step": 1})
+
+
+def test_a_written_model_file_can_be_trained_on_from_the_command_line(tmp_path):
+    base = train(RULE, steps=2, every=2, **SMALL).model()
+    save(base, tmp_path / "base.safetensors")
+    done = handloom(
+        "learn", RULE, "--start", "base.safetensors", "--lora", 2, "--steps", 4, *TINY[6:], "--json", cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    assert isinstance(load(tmp_path / "runs/strings-1/model.safetensors"), Model)
