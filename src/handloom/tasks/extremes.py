@@ -7,27 +7,30 @@ from handloom.core import Vocab
 from handloom.tasks.task import Ids, Task
 
 
-def minimum(n: int = 20) -> Task:
-    """The smallest of 1 to n numbers from 0 to n − 1, with repeats."""
-    return extreme(n, min)
+def minimum(n: int = 20, block: int | None = None) -> Task:
+    """The smallest of 1 to `block` numbers (n, unless told) from 0 to n − 1, with repeats."""
+    return extreme(n, block or n, min)
 
 
 def maximum(n: int = 20) -> Task:
-    return extreme(n, max)
+    """The largest of 1 to n numbers from 0 to n − 1, with repeats."""
+    return extreme(n, n, max)
 
 
-def extreme(n: int, choose: Callable[[Ids], int]) -> Task:
+def extreme(n: int, block: int, choose: Callable[[Ids], int]) -> Task:
     def hard() -> Iterator[Ids]:
-        """Neighbours, in both orders, once against many."""
-        for a in range(n - 1):
-            yield from ([a, a + 1], [a + 1, a], [a] + [a + 1] * (n - 1), [a + 1] * (n - 1) + [a], [a, n - 1], [0, a])
+        """Neighbours, in both orders, once against many, all along the numbers."""
+        for a in range(0, n - 1, max(1, n // 1000)) if block > 1 else ():
+            others = [a + 1] * (block - 1)
+            yield from ([a, a + 1], [a + 1, a], [a, *others], [*others, a], [a, n - 1], [0, a])
 
+    example = ([6, 2, 12] if n > 12 else [n - 1, 0])[:block]
     return Task(
-        takes=f"1 to {n} numbers from 0 to {n - 1}, such as {' '.join(map(str, [6, 2, 12] if n > 12 else [n - 1, 0]))}",
+        takes=f"1 to {block} numbers from 0 to {n - 1}, such as {' '.join(map(str, example))}",
         vocab=Vocab.numbers(n),
-        oracle=lambda ids: [choose(ids)] if 0 < len(ids) <= n else None,
-        draw=lambda rng: rng.integers(0, n, rng.integers(1, n + 1)).tolist(),
-        count=sum(n**length for length in range(1, n + 1)),
-        every=lambda: (list(ids) for length in range(1, n + 1) for ids in product(range(n), repeat=length)),
+        oracle=lambda ids: [choose(ids)] if 0 < len(ids) <= block else None,
+        draw=lambda rng: rng.integers(0, n, rng.integers(1, block + 1)).tolist(),
+        count=sum(n**length for length in range(1, block + 1)),
+        every=lambda: (list(ids) for length in range(1, block + 1) for ids in product(range(n), repeat=length)),
         hard=hard,
     )

@@ -34,7 +34,6 @@ class Language:
     formed: Callable[[str], bool] = lambda text: True
     lines: Sequence[str] | None = None  # all strings there are, where they are given rather than drawn
     marks: Callable[[int], Sequence[int]] = lambda length: ()  # digits (from 1) that a rule names, at this length
-    lines: Sequence[str] | None = None  # all strings there are, where they are given rather than drawn
 
     @cached_property
     def vocab(self) -> Vocab:

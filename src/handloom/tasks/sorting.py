@@ -88,20 +88,3 @@ def ascending_with_repeats(n: int = 1001, length: int = 16, lowest: int = 1) -> 
 
 def example(n: int, most: int) -> str:
     return " ".join(str(number) for number in (6, 2, 12)[:most] if number < n) or "1"
-
-
-def smallest(n: int = 1000, block: int = 16) -> Task:
-    """The smallest of 1 to `block` numbers from 0 to n − 1, with repeats: few numbers out of many."""
-
-    def hard() -> Iterator[Ids]:
-        """Neighbours, in both orders, once against many, all along the numbers."""
-        for a in range(0, n - 1, max(1, n // 1000)):
-            yield from ([a, a + 1], [a + 1, a], [a] + [a + 1] * (block - 1), [a + 1] * (block - 1) + [a])
-
-    return Task(
-        takes=f"1 to {block} numbers from 0 to {n - 1}, such as {n // 2} {n // 3}",
-        vocab=Vocab.numbers(n),
-        oracle=lambda ids: [min(ids)] if 0 < len(ids) <= block else None,
-        draw=lambda rng: rng.integers(0, n, rng.integers(1, block + 1)).tolist(),
-        hard=hard,
-    )

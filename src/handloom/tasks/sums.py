@@ -1,16 +1,18 @@
-"""Sums of decimal numbers, digit by digit.
+"""Sums of decimal numbers, digit by digit, and what all tasks about two numbers share.
 
 Numbers have a fixed number of digits, with zeros in front: 045+078=0123. The result has one digit more. Answers come
 with the largest digit first.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import product
 
 import numpy as np
 
 from handloom.core import Vocab
 from handloom.tasks.task import Ids, Task
+
+Pair = tuple[int, int]
 
 PLUS, EQUALS = 10, 11
 
@@ -21,22 +23,12 @@ def sum_vocab() -> Vocab:
 
 def addition(digits: int = 3) -> Task:
     """The sum of two numbers of that many digits."""
-
-    def oracle(ids: Ids) -> Ids | None:
-        numbers = read(ids, digits)
-        return None if numbers is None else spell(sum(numbers), digits + 1)
-
-    return sums(digits, oracle)
+    return padded(digits, sum_vocab(), lambda a, b: spell(a + b, digits + 1), lambda: carries(digits))
 
 
 def modular_addition(digits: int = 2) -> Task:
     """The last digit of the sum."""
-
-    def oracle(ids: Ids) -> Ids | None:
-        numbers = read(ids, digits)
-        return None if numbers is None else [sum(numbers) % 10]
-
-    return sums(digits, oracle)
+    return padded(digits, sum_vocab(), lambda a, b: [(a + b) % 10], lambda: carries(digits))
 
 
 def digit_sum(base: int = 10) -> Task:
@@ -57,35 +49,60 @@ def digit_vocab(base: int) -> Vocab:
     return Vocab.of("0123456789"[:base]) if base <= 10 else Vocab.numbers(base)
 
 
-def sums(digits: int, oracle: Callable[[Ids], Ids | None]) -> Task:
+def padded(digits: int, vocab: Vocab, answer: Callable[[int, int], Ids], hard: Callable[[], Iterable[Pair]]) -> Task:
+    """Two numbers of that many digits each, with zeros in front, and a sign between them."""
+
+    def draw(rng: np.random.Generator) -> Pair:
+        a, b = rng.integers(0, 10, (2, digits)).tolist()
+        return value(a), value(b)
+
+    kind = f"{digits} digit{'s' * (digits != 1)} each"
+    return pairs(
+        digits, kind, vocab, lambda ids: read(ids, digits), lambda a, b: ask(a, b, digits), answer, draw, hard
+    )  # fmt: skip
+
+
+def pairs(
+    digits: int,
+    kind: str,
+    vocab: Vocab,
+    read: Callable[[Ids], Pair | None],
+    ask: Callable[[int, int], Ids],
+    answer: Callable[[int, int], Ids],
+    draw: Callable[[np.random.Generator], Pair],
+    hard: Callable[[], Iterable[Pair]],
+) -> Task:
+    """A task about two numbers of up to so many digits: how a question is asked and read, and what is answered."""
     most = 10**digits
 
-    def draw(rng: np.random.Generator) -> Ids:
-        a, b = rng.integers(0, 10, (2, digits)).tolist()
-        return [*a, PLUS, *b, EQUALS]
-
-    def hard() -> Iterator[Ids]:
-        """Carries that begin at one place and run through all those above it, and sums of digits that just do not."""
-        for at in range(digits):
-            for low in (0, 1, most - 1, most // 2):
-                for a, b in ((most - 10**at, 10**at), (most - 10**at, 10**at - 1), (10**at, most - 10**at - 1)):
-                    for x, y in ((a, b), (a + low % 10**at, b), (a, b + low % 10**at)):
-                        if x < most and y < most:
-                            yield from (ask(x, y, digits), ask(y, x, digits))
-        yield from (ask(most - 1, most - 1, digits), ask(0, 0, digits))
+    def oracle(ids: Ids) -> Ids | None:
+        numbers = read(ids)
+        return None if numbers is None else answer(*numbers)
 
     return Task(
-        takes=f"two numbers of {digits} digit{'s' * (digits != 1)} each, such as {ask_text(digits)}",
-        vocab=sum_vocab(),
+        takes=f"two numbers of {kind}, such as {vocab.decode(ask(45 % most, 78 % most))}",
+        vocab=vocab,
         oracle=oracle,
-        draw=draw,
+        draw=lambda rng: ask(*draw(rng)),
         count=most**2,
-        every=lambda: (ask(a, b, digits) for a in range(most) for b in range(most)),
-        hard=hard,
+        every=lambda: (ask(a, b) for a in range(most) for b in range(most)),
+        hard=lambda: (ask(a, b) for a, b in hard()),
     )
 
 
-def read(ids: Ids, digits: int) -> tuple[int, int] | None:
+def carries(digits: int) -> Iterator[Pair]:
+    """Carries that begin at one place and run through all those above it, and sums of digits that just do not."""
+    most = 10**digits
+    for at in range(digits):
+        for low in (0, 1, most - 1, most // 2):
+            for a, b in ((most - 10**at, 10**at), (most - 10**at, 10**at - 1), (10**at, most - 10**at - 1)):
+                for x, y in ((a, b), (a + low % 10**at, b), (a, b + low % 10**at)):
+                    if x < most and y < most:
+                        yield from ((x, y), (y, x))
+    yield from ((most - 1, most - 1), (0, 0))
+
+
+def read(ids: Ids, digits: int) -> Pair | None:
     """The two numbers of a question."""
     a, plus, b, equals = ids[:digits], ids[digits : digits + 1], ids[digits + 1 : -1], ids[-1:]
     if len(ids) != 2 * digits + 2 or (plus, equals) != ([PLUS], [EQUALS]) or max([*a, *b]) > 9:
@@ -106,7 +123,3 @@ def spell(number: int, digits: int) -> Ids:
 
 def ask(a: int, b: int, digits: int) -> Ids:
     return [*spell(a, digits), PLUS, *spell(b, digits), EQUALS]
-
-
-def ask_text(digits: int) -> str:
-    return sum_vocab().decode(ask(45 % 10**digits, 78 % 10**digits, digits))

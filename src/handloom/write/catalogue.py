@@ -79,8 +79,9 @@ ALL = (
     Program("exercise/hello-positive", "2.8: all positive", "message:message", "hellos:positive_hello"),
     Program("exercise/search-lean", "4.4: fewer dimensions", "search:search", "searches:lean_search"),
     Program("exercise/sort-golden", "5.1: more tokens", "sorting:ascending", "sorting:golden_sort"),
+    Program("exercise/sort-digits", "5.7: several digits", "digit_sorting:ascending_digits", "digit_sort:digit_sort"),
     Program("exercise/sum-line", "6.7: along a line", "sums:digit_sum", "sum_variants:line_sum"),
     Program("exercise/sum-clean", "6.9: proper cleanup", "sums:digit_sum", "sum_variants:clean_sum"),
-    Program("exercise/min-million", "5.2: up to millions", "sorting:smallest", "sorting:million_min"),
+    Program("exercise/min-million", "5.2: up to millions", "extremes:minimum", "extremes:million_min"),
 )
 PROGRAMS = {program.name: program for program in ALL}

@@ -1,0 +1,88 @@
+"""What a model can be trained on, by name, with parameters: `strings:rule=s[13]==s[22],length=30-40`.
+
+    >>> learnable("fibonacci:terms=5").about
+    'the first 5 terms of x, y, x + y, … with x and y below 1000'
+
+A rule alone, `s[13]==s[22]`, is short for strings:rule=s[13]==s[22]. Instead of a name there may be a file: any text
+file, one string a line; or a Python file of one's own that defines `task`, a Task or a Language, or a function that
+makes one (examples/task.py).
+
+Functions are named as module:function and loaded when they are used.
+"""
+
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from handloom.core import HandloomError
+from handloom.core.errors import shown
+from handloom.tasks.language import Language
+from handloom.tasks.naming import given, nearest
+from handloom.tasks.task import Task
+from handloom.tasks.textfile import text_file
+from handloom.tasks.user_task import user_task
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What there is to learn, in a few words, and the function that makes it, in handloom.tasks."""
+
+    about: str
+    function: str
+
+    @property
+    def make(self) -> Callable[..., Task | Language]:
+        module, _, name = self.function.partition(":")
+        made: Callable[..., Task | Language] = getattr(import_module(f"handloom.tasks.{module}"), name)
+        return made
+
+
+TASKS = {
+    "strings": Entry("random strings under a rule such as s[13]==s[22]", "strings:strings"),
+    "one-two": Entry("strings of 0 and 1 with exactly one 2", "strings:one_two"),
+    "two-twos": Entry("strings of 0 and 1, half of them with two 2s", "strings:two_twos"),
+    "fibonacci": Entry("sequences in which each number is the sum of the two before it", "fibonacci:fibonacci"),
+    "mangled": Entry("such sequences with their digits tampered with", "fibonacci:mangled"),
+    "grid": Entry("grids of 0 and 1 with no two 1s at certain distances", "grids:grid"),
+    "addition": Entry("the sum of two numbers of so many digits", "sums:addition"),
+    "unpadded-addition": Entry("the same without zeros in front", "products:unpadded_addition"),
+    "multiplication": Entry("the product of two numbers", "products:multiplication"),
+    "sort": Entry("numbers in ascending order", "sorting:ascending_with_repeats"),
+    "min": Entry("the smallest of some numbers", "extremes:minimum"),
+    "max": Entry("the largest of some numbers", "extremes:maximum"),
+    "search": Entry("what followed the last tokens before", "search:search"),
+    "gcd": Entry("the greatest common divisor of two numbers", "numbers:gcd"),
+    "modular-sum": Entry("the sum of two numbers, modulo a third", "numbers:modular_sum"),
+    "matrix-product": Entry("the product of two small matrices", "matrices:matrix_product"),
+    "matrix-inverse": Entry("the inverse of a small matrix", "matrices:matrix_inverse"),
+    "eigenvalues": Entry("the eigenvalues of a small symmetric matrix", "matrices:eigenvalues"),
+    "induction": Entry("what followed a token when it was there before", "sequences:induction"),
+    "hops": Entry("the same, several times over", "sequences:hops"),
+    "markov": Entry("Markov chains, each with chances of its own", "sequences:markov"),
+    "parity": Entry("whether the number of 1s is odd", "sequences:parity"),
+    "dyck": Entry("balanced brackets", "sequences:dyck"),
+}
+
+
+def learnable(name: str | Path, **parameters: Any) -> Task | Language:
+    """A Task or a Language, by its name or from a file. Parameters may stand in the name."""
+    name = str(name)
+    known, _, text = name.partition(":")
+    if known in TASKS:
+        make = TASKS[known].make
+        return make(**given(known, make, text, parameters))
+    if (python := re.fullmatch(r"(.+?\.py)(?::(.*))?", name, re.DOTALL)) and os.path.isfile(python[1]):
+        return user_task(Path(python[1]), python[2] or "", parameters)
+    if not os.path.exists(name) and "s[" in known:  # a rule and nothing else
+        return learnable(f"strings:rule={name}", **parameters)
+    if not os.path.exists(name):
+        near = nearest(known, TASKS)
+        hint = f"did you mean {near}?" if near else f"there are {', '.join(TASKS)}, or give a file"
+        raise HandloomError(f"no task and no file {shown(known)}; {hint}")
+    if parameters:
+        raise HandloomError(f"{name} is a text file and has no parameters; leave out {', '.join(parameters)}")
+    return text_file(name)

@@ -1,0 +1,97 @@
+"""Things asked for by name, with parameters: `strings:rule=s[13]==s[22],length=30-40`.
+
+The parameters are those of the function that makes the thing; each has a default, and is an int, a float or text.
+
+    >>> def grid(side: int = 8, distances: str = "4,5"): ...
+    >>> usage("grid", grid)
+    'grid:side=8,distances=4,5'
+    >>> given("grid", grid, "distances=2,3,side=4")
+    {'distances': '2,3', 'side': 4}
+"""
+
+import difflib
+import inspect
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from handloom.core import HandloomError
+from handloom.core.errors import shown
+
+KINDS = {int: "a whole number", float: "a number", str: "text"}  # what parameters may be
+
+
+class Parameter(NamedTuple):
+    kind: type
+    default: Any  # None: something that follows from the others
+
+
+def parameters(name: str, function: Callable[..., Any]) -> dict[str, Parameter]:
+    """The parameters of a function, each with its type, which is that of its default where none is written."""
+    try:
+        signature = inspect.signature(function, eval_str=True)
+    except Exception as error:  # a type that is written as text is evaluated, and may be anything
+        raise HandloomError(f"{name}: its parameters cannot be read; write them as in (size: int = 1)") from error
+    found = {}
+    for key, parameter in signature.parameters.items():
+        written = parameter.annotation
+        written = type(parameter.default) if written is parameter.empty else written
+        kind = next((kind for kind in KINDS if written in (kind, kind | None)), None)
+        if kind is None or parameter.default is parameter.empty:
+            raise HandloomError(
+                f"{name}: its parameter {key!r} must be int, float or str and have a default, such as {key}: int = 1"
+            )
+        found[key] = Parameter(kind, parameter.default)
+    return found
+
+
+def given(
+    name: str, function: Callable[..., Any], text: str, beside: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """The values that a text, and what is given beside it, have for the parameters of a function."""
+    known = parameters(name, function)
+    values = dict(pieces(name, function, text)) | dict(beside or {})
+    for key, value in values.items():
+        if key not in known:
+            raise HandloomError(f"{name} has no parameter {shown(key)}; write {usage(name, function)}")
+        values[key] = checked(f"{name}: {key}", known[key].kind, value, usage(name, function))
+    return values
+
+
+def pieces(name: str, function: Callable[..., Any], text: str) -> Iterable[tuple[str, Any]]:
+    """`digits=3,base=10` as values of the types that the parameters have."""
+    known = parameters(name, function)
+    boundary = rf",(?=(?:{'|'.join(known)})=)"  # a comma is one only in front of a parameter's name
+    for piece in re.split(boundary, text) if text else []:
+        key, equals, value = piece.partition("=")
+        if not equals:
+            raise HandloomError(
+                f"{name}: {shown(piece)} is not a parameter and its value; write {usage(name, function)}"
+            )
+        kind = known[key].kind if key in known else str
+        try:
+            yield key, kind(value)
+        except ValueError as error:
+            plain = value if value.isprintable() and len(value) <= 60 else shown(value)
+            raise HandloomError(f"{name}: {key}={plain} is not {KINDS[kind]}; write {usage(name, function)}") from error
+
+
+def checked(what: str, kind: type, value: Any, write: str) -> Any:
+    """A value, if it is of this kind. Whole numbers are numbers too."""
+    if kind is float and isinstance(value, int) and abs(value) < 2**53:
+        value = float(value)
+    if not isinstance(value, kind) or (isinstance(value, float) and not math.isfinite(value)):
+        raise HandloomError(f"{what}={shown(value)} is not {KINDS[kind]}; write {write}")
+    return value
+
+
+def usage(name: str, function: Callable[..., Any]) -> str:
+    """The name with all parameters that have defaults at these."""
+    defaults = [f"{key}={p.default}" for key, p in parameters(name, function).items() if p.default is not None]
+    return f"{name}:{','.join(defaults)}" if defaults else name
+
+
+def nearest(name: str, names: Iterable[str]) -> str | None:
+    """The name one may have meant."""
+    return next(iter(difflib.get_close_matches(name, names, n=1)), None)

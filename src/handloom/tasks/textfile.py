@@ -1,0 +1,50 @@
+"""The lines of a text file as a language: what one has when all one has is examples."""
+
+from pathlib import Path
+
+import numpy as np
+
+from handloom.core import HandloomError
+from handloom.tasks.language import END, Language
+
+
+def text_file(path: str | Path) -> Language:
+    """The strings of a file, one a line, in UTF-8; empty lines are left out. A file has no rule that could be broken:
+    any string that is not malformed, that is neither empty nor longer than all lines, counts as right."""
+    lines = read_lines(Path(path))
+    longest = max(map(len, lines))
+
+    def draw(rng: np.random.Generator) -> str:
+        return lines[int(rng.integers(len(lines)))]
+
+    return Language(
+        about=f"the {len(lines)} lines of {Path(path).name}; there is no rule, so that what is not malformed is right",
+        tokens=sorted(set().union(*lines)),
+        longest=longest,
+        draw=draw,
+        right=lambda text: 0 < len(text) <= longest,
+        formed=lambda text: 0 < len(text) <= longest,
+        lines=lines,
+    )
+
+
+def read_lines(path: Path) -> list[str]:
+    """The lines that are not empty, without what ends them."""
+    if path.is_dir():
+        raise HandloomError(f"{path} is a folder; give a text file with one string a line")
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise HandloomError(f"cannot read {path}: {error.strerror}; give a text file with one string a line") from error
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        where = data.count(b"\n", 0, error.start) + 1
+        raise HandloomError(f"{path}, line {where}: not UTF-8; save the file in that encoding") from error
+    lines = [line.removesuffix("\r") for line in text.split("\n")]
+    for number, line in enumerate(lines, 1):
+        if END in line:
+            raise HandloomError(f"{path}, line {number}: {END} marks the end of a string; leave it out of the text")
+    if not (lines := [line for line in lines if line.strip()]):
+        raise HandloomError(f"{path} is empty; give a text file with one string a line")
+    return lines
