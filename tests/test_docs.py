@@ -34,14 +34,26 @@ def test_python_examples_give_what_they_show(page, tmp_path, monkeypatch):
     assert tried or ">>>" not in page.read_text()
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
-def test_python_blocks_run(page, tmp_path, monkeypatch):
-    """Blocks without prompts are run one after the other; names carry over."""
+def blocks(page):
+    """Python blocks without prompts."""
+    every = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
+    return [block for block in every if ">>>" not in block]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=name)
+def test_python_blocks_run_and_what_they_assert_is_so(page, tmp_path, monkeypatch):
+    """Run one after the other; names carry over. A page that asserts nothing would show nothing."""
     monkeypatch.chdir(tmp_path)
     names = {}
-    for block in re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL):
-        if ">>>" not in block:
-            exec(block, names)
+    for block in blocks(page):
+        exec(block, names)
+    assert "assert " in "".join(blocks(page))
+
+
+def test_every_chapter_has_python_blocks():
+    chapters = [page for page in PAGES if page.name.startswith("chapter")]
+    assert len(chapters) == 8
+    assert all(map(blocks, chapters))
 
 
 def commands(page):

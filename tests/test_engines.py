@@ -53,6 +53,15 @@ def test_fused_paths_agree_too_when_nothing_is_asked_for(case):
     assert_close(torch_engine.forward(model, tokens)[0], expected, 1e-9)
 
 
+@given(models_and_tokens(), st.integers(1, 9))
+@settings(max_examples=100)
+def test_the_last_positions_alone_have_the_logits_they_have_in_a_whole_run(case, last):
+    model, tokens = case
+    expected = reference.forward(model, tokens)[0][-last:]
+    for engine in (reference, torch_engine):
+        assert_close(engine.Decoder(model).rerun(tokens, last=last), expected, 1e-9)
+
+
 @given(models_and_tokens())
 @settings(max_examples=200)
 def test_engines_agree_in_float32(case):

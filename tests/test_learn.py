@@ -135,7 +135,8 @@ def test_a_run_learns_its_rule(tmp_path):
     model = load(tmp_path / "run" / "model.safetensors")
     assert model.notes["steps"] == 400
     text = model("", temperature=1.0, seed=3)
-    assert set(text) <= {"0", "1"} and 0 < len(text) <= 9
+    assert set(text) <= {"0", "1"}
+    assert 0 < len(text) <= 9
 
 
 SCRIPT = """
@@ -204,7 +205,8 @@ def test_two_processes_have_the_loss_of_one(tmp_path):
 
 def test_early_stopping_and_a_goal(tmp_path):
     until = train(RULE, steps=5000, every=50, until=0.8, **SMALL | {"samples": 100, "count": 1000})
-    assert until.evaluation.success >= 0.8 and until.where.step < 5000
+    assert until.evaluation.success >= 0.8
+    assert until.where.step < 5000
     patient = train(RULE, steps=5000, every=5, patience=2, rate=0.0, lanes=1, **SMALL)
     assert patient.where.step == 15  # better once (than nothing), then twice not
 
@@ -226,7 +228,8 @@ def test_fine_tuning_from_a_written_program():
     before = train(task, start=adder, steps=0, count=100, samples=50)
     assert before.evaluation.success == 1.0
     after = train(task, start=adder, steps=3, every=3, rate=1e-6, count=100, samples=50)
-    assert after.evaluation.success == 1.0 and after.model().notes["program"] == "addition"
+    assert after.evaluation.success == 1.0
+    assert after.model().notes["program"] == "addition"
 
 
 def test_lora_changes_matrices_by_low_rank_alone(tmp_path):
@@ -249,7 +252,7 @@ BARE = {"count": 200, "samples": 20, "lanes": 1}
 
 
 def test_masked_training_tells_hidden_tokens_from_both_sides():
-    """In strings of one letter repeated, a hidden token is told from any other; from the left alone the first is not."""
+    """In strings of one letter repeated, a hidden token is told from any other."""
     same = Language("one letter", "ab", 6, lambda rng: "ab"[rng.integers(2)] * 6, lambda s: len(set(s)) == 1)
     training = train(same, causal=False, steps=400, every=400, rate=3e-3, **SMALL)
     assert training.learner.vocab.tokens[-1] == "<mask>"
@@ -262,7 +265,8 @@ def test_hiding_hides_at_least_one_token_a_row_and_none_that_is_given():
     vocab = Vocab(("0", "1", "2", "<end>", "<mask>"), "")
     batch = hide(strings, np.arange(200), np.random.default_rng(0), vocab)
     chosen = batch.targets != NOTHING
-    assert chosen.any(1).all() and not chosen[:, 0].any()
+    assert chosen.any(1).all()
+    assert not chosen[:, 0].any()
     assert (batch.targets[chosen] == np.tile([3, 0, 1, 0, 3], (200, 1))[chosen]).all()
     assert (batch.inputs[~chosen] == np.tile([3, 0, 1, 0, 3], (200, 1))[~chosen]).all()
     assert 0.7 < (batch.inputs[chosen] == 4).mean() < 0.9
@@ -349,7 +353,7 @@ def handloom(*words, cwd, **more):
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300, **more)
 
 
-TINY = "--layers 1 --heads 1 --width 8 --count 100 --samples 10 --every 5".split()
+TINY = ["--layers", "1", "--heads", "1", "--width", "8", "--count", "100", "--samples", "10", "--every", "5"]
 
 
 def test_three_commands_from_a_text_file_to_samples(tmp_path):
@@ -357,10 +361,12 @@ def test_three_commands_from_a_text_file_to_samples(tmp_path):
     learnt = handloom("learn", "words.txt", "--steps", 10, "--json", *TINY, cwd=tmp_path)
     assert learnt.returncode == 0, learnt.stderr
     result = json.loads(learnt.stdout)
-    assert result["run"] == os.path.join("runs", "words-1") and result["steps"] == 10
+    assert result["run"] == os.path.join("runs", "words-1")
+    assert result["steps"] == 10
     assert {"loss", "success"} <= set(result)
     sampled = json.loads(handloom("sample", "runs/words-1", "-n", 7, "--json", cwd=tmp_path).stdout)
-    assert len(sampled["samples"]) == 7 and {"success", "new", "malformed"} <= set(sampled)
+    assert len(sampled["samples"]) == 7
+    assert {"success", "new", "malformed"} <= set(sampled)
     prompted = json.loads(handloom("sample", "runs/words-1", "--prompt", "he", "--json", cwd=tmp_path).stdout)
     assert all(text.startswith("he") for text in prompted["samples"])
     resumed = handloom("resume", "runs/words-1", "--steps", 15, "--json", cwd=tmp_path)
@@ -381,7 +387,8 @@ def test_three_commands_from_a_text_file_to_samples(tmp_path):
 def test_bad_tasks_get_one_line_and_leave_nothing_behind(tmp_path, task, words):
     (tmp_path / "empty.txt").write_text("\n\n")
     done = handloom("learn", task, "--steps", 5, *TINY, cwd=tmp_path)
-    assert done.returncode == 2 and words in done.stderr, done.stderr
+    assert done.returncode == 2
+    assert words in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
     assert not (tmp_path / "runs").exists()
 
@@ -392,7 +399,8 @@ def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path):
     wait_for(lambda: len(Folder(tmp_path / "runs/strings-1").metrics()) >= 2)
     running.send_signal(signal.SIGINT)
     _, said = running.communicate(timeout=60)
-    assert running.returncode == 130 and "handloom resume runs/strings-1" in said
+    assert running.returncode == 130
+    assert "handloom resume runs/strings-1" in said
     done = json.loads(handloom("sample", "runs/strings-1", "--json", cwd=tmp_path).stdout)
     assert len(done["samples"]) == 20
 

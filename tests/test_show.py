@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from handloom.core import trace
-from handloom.view.show import as_page, as_text, direction_names, explain, groups, run, sign_map
+from handloom.view.show import as_page, as_text, direction_names, explain, groups, heads, mlps, run, sign_map
 from handloom.write import PROGRAMS, program
 
 
@@ -15,6 +15,8 @@ def test_every_program_can_be_explained(name):
     assert explanation.task.takes in text
     assert repr(explanation.said) in text
     assert str(explanation.certificate) in text
+    for part, words, *_ in (*heads(explanation), *mlps(explanation)):
+        assert words, f"say in the notes what {part} is for, or leave it zero"
     page = as_page(explanation)
     assert page.startswith("<!doctype html>")
     assert "{" not in page.split("</style>")[1].split("<svg")[0]

@@ -30,7 +30,12 @@ if TYPE_CHECKING:
     from handloom.core import sites as sites
     from handloom.core import trace as trace
     from handloom.core import transforms as transforms
+    from handloom.learn import resume as resume
+    from handloom.learn import sample as sample
+    from handloom.learn import train as train
+    from handloom.tasks import Language as Language
     from handloom.tasks import Task as Task
+    from handloom.tasks import learnable as learnable
     from handloom.write import Certificate as Certificate
     from handloom.write import certify as certify
     from handloom.write import program as program
@@ -41,7 +46,8 @@ CORE = """Config HandloomError Model Trace Vocab count generate load merging par
 WRITE = """Certificate certify program task task_of"""
 MODULE_OF = {
     **dict.fromkeys(CORE.split(), "handloom.core"),
-    "Task": "handloom.tasks",
+    **dict.fromkeys(("Language", "Task", "learnable"), "handloom.tasks"),
+    **dict.fromkeys(("resume", "sample", "train"), "handloom.learn"),
     **dict.fromkeys(WRITE.split(), "handloom.write"),
 }
 __all__ = sorted(MODULE_OF)

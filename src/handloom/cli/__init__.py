@@ -9,9 +9,12 @@ from io import TextIOWrapper
 
 import typer
 
+from handloom.cli.attention import heatmap
 from handloom.cli.certify import certify
 from handloom.cli.info import info
+from handloom.cli.learn import learn, resume
 from handloom.cli.run import run
+from handloom.cli.sample import sample
 from handloom.cli.tour import tour
 from handloom.cli.write import write
 
@@ -27,6 +30,10 @@ app.command()(run)
 app.command()(info)
 app.command()(certify)
 app.add_typer(write)
+app.command()(learn)
+app.command()(resume)
+app.command()(sample)
+app.command()(heatmap)
 app.command()(tour)
 
 

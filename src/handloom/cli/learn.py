@@ -8,7 +8,7 @@ import typer
 from handloom.cli.arguments import JsonOption, find_model, print_json
 
 if TYPE_CHECKING:
-    from handloom.learn.training import Training
+    from handloom.learn.training import Report, Training, Watch
 
 TASK_HELP = (
     "A task with its parameters (strings:rule=s[13]==s[22],length=30-40), a rule (s[13]==s[22]), a text file with a "
@@ -46,6 +46,7 @@ def learn(
     width: Annotated[int | None, option("d_model [64].", MODEL)] = None,
     d_head: Annotated[int | None, option("[width / heads]", MODEL)] = None,
     d_ff: Annotated[int | None, option("Neurons of a layer, 0 for none [4 · width].", MODEL)] = None,
+    context: Annotated[int | None, option("Tokens that an mlp sees [16].", MODEL)] = None,
     norm: Annotated[str | None, option("layer, rms or none [layer].", MODEL)] = None,
     place: Annotated[str | None, option("pre or post [pre].", MODEL)] = None,
     activation: Annotated[str | None, option("relu, gelu, gelu_tanh, silu or none [gelu_tanh].", MODEL)] = None,
@@ -99,12 +100,9 @@ def learn(
     show(training, tensorboard, as_json)
 
 
-CHOICES = {
-    **{name: name for name in "steps batch rate schedule warmup decay clip dropout count patience until lora".split()},
-    **{name: name for name in "layers heads d_head d_ff norm place activation positions tied".split()},
-    **{name: name for name in "every samples keep seed lanes".split()},
-    "width": "d_model",
-}
+NAMES = """steps batch rate schedule warmup decay clip dropout count patience until lora layers heads d_head d_ff context
+norm place activation positions tied every samples keep seed lanes"""
+CHOICES = {name: name for name in NAMES.split()} | {"width": "d_model"}
 
 
 def resume(
@@ -133,6 +131,14 @@ def best_device() -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
+def both(one: "Watch", other: "Watch") -> "Watch":
+    def watch(report: "Report") -> None:
+        one(report)
+        other(report)
+
+    return watch
+
+
 def show(training: "Training", tensorboard: bool, as_json: bool) -> None:
     """Run it, and let the user see it."""
     from handloom.cli.training_view import TrainingView
@@ -143,12 +149,11 @@ def show(training: "Training", tensorboard: bool, as_json: bool) -> None:
     folder = training.folder
     assert folder is not None
     with TrainingView(str(folder.path)) as view:
-        watchers = [view]
+        training.watch = view
         if tensorboard:
             from handloom.learn.tensorboard import board
 
-            watchers.append(board(folder.path))
-        training.watch = lambda report: [watch(report) for watch in watchers] and None
+            training.watch = both(view, board(folder.path))
         training.run()
     evaluation = training.evaluation
     assert evaluation is not None

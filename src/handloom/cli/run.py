@@ -21,6 +21,9 @@ def run(
     top_k: Annotated[int | None, typer.Option(help="Draw from the K likeliest tokens.", metavar="K")] = None,
     top_p: Annotated[float | None, typer.Option(help="Draw from the fewest tokens that hold P.", metavar="P")] = None,
     seed: Annotated[int, typer.Option(help="One seed gives one result.", min=0)] = 0,
+    format: Annotated[
+        str | None, typer.Option(help="What INPUT and output together must match, such as [01]{30,40}.", metavar="F")
+    ] = None,
     engine: Annotated[str, typer.Option(help="reference (NumPy, float64) or torch.")] = "reference",
     unchecked: Annotated[
         bool, typer.Option("--unchecked", help="Take any input, also what the program was not made for.")
@@ -34,6 +37,7 @@ def run(
     handloom run hello
     handloom run hello:message="Good morning" --specials
     handloom run my.safetensors "6 2 12 0" "3 1 2" --temperature 0.8 --seed 7
+    handloom run my.safetensors "6 2" --temperature 1 --format "[0-9 ]+ 0"
     """
     from handloom.core.decoding import continue_texts
     from handloom.write import task_of
@@ -53,6 +57,7 @@ def run(
             top_k=top_k,
             top_p=top_p,
             seed=seed,
+            format=format,
             engine=engine,
             progress=progress,
         )

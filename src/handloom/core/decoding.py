@@ -12,21 +12,26 @@ engine's Decoder knows the keys and values of what was there. Once it slides, ev
 
 Row i of the prompts draws its random numbers from (seed, i), so that what a row becomes does not depend on
 the other rows, the engine, the cache, or how rows are grouped.
+
+With a format (formats.py) a token is chosen only among those after which the row's text, its prompt included, can still
+be made to match before the row must end.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from threading import Lock
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from handloom.core.config import is_number, whole
-from handloom.core.engines import Decoder, choose_engine
+from handloom.core.engines import Decoder, Decoding, choose_engine
 from handloom.core.errors import HandloomError, shown
-from handloom.core.model import Model
+from handloom.core.formats import parse
+from handloom.core.guides import Guide, Guided
 from handloom.core.sites import Edits
-from handloom.core.tokens import check_tokens
+from handloom.core.tokens import Sizes, check_tokens
+from handloom.core.vocab import Vocab
 
 Array = np.ndarray[Any, Any]
 Choose = Callable[[Array, Array], Array]  # logits (B, V), uniform numbers (B,) → tokens (B,)
@@ -35,8 +40,21 @@ GROUP = 500  # rows decoded together; more gain nothing, and memory stays bounde
 FEW = 100  # rows for which a worker of their own pays
 
 
+class Speaker(Protocol):
+    """What can go on from prompts: a Model, or what a network besides the transformer has learnt."""
+
+    @property
+    def config(self) -> Sizes: ...
+
+    @property
+    def vocab(self) -> Vocab: ...
+
+    @property
+    def notes(self) -> Mapping[str, Any]: ...
+
+
 def generate(
-    model: Model,
+    model: Speaker,
     prompts: Sequence[Sequence[int]],
     *,
     steps: int | None = None,
@@ -45,7 +63,8 @@ def generate(
     top_k: int | None = None,
     top_p: float | None = None,
     seed: int = 0,
-    engine: str = "reference",
+    format: str | None = None,
+    engine: str | Decoding = "reference",
     cache: bool = True,
     edits: Edits | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -54,24 +73,35 @@ def generate(
 
     temperature 0 takes the likeliest token; above it tokens are drawn, from the top_k likeliest, from the fewest that
     hold top_p of the probability, or from all. A row ends with a stop token (the vocabulary's eos, unless told) or
-    after `steps` tokens (if not told: as the `decode_steps` of the model's notes say, or until its block is full). With
-    edits, every step runs the whole window, edited. `progress` is told, now and then, how many tokens there are and
-    how many there will be at most."""
+    after `steps` tokens (if not told: as the `decode_steps` of the model's notes say, or until its block is full).
+
+    A format, such as [01]{30,40}, is what the text of a row must match when it ends, prompt and new tokens together,
+    special tokens left out. It then ends with the vocabulary's eos, or where there is none, when it is full or nothing
+    can be added. Prompts from which the format cannot be met in `steps` tokens are refused.
+
+    With edits, every step runs the whole window, edited. `progress` is told, now and then, how many tokens there are
+    and how many there will be at most."""
     choose = chooser(temperature, top_k, top_p)
     if not isinstance(prompts, list | tuple | np.ndarray):
         raise HandloomError(f"prompts={shown(prompts)} must be a list of lists of token ids")
     texts = [check_prompt(model, prompt) for prompt in prompts]
     limits = [check_steps(model, len(text), steps) for text in texts]
     stops = check_stop(model, stop)
+    guide = None if format is None else Guide(parse(format), model.vocab)
+    if guide and stops != check_stop(model, None):
+        raise HandloomError("stop and format both say where a row ends; give one of them")
+    states = [guide.begin(text, limit) for text, limit in zip(texts, limits, strict=True)] if guide else []
     seed = whole("seed", seed, 0)
-    module = choose_engine(engine)
+    module = choose_engine(engine) if isinstance(engine, str) else engine
     starts = [len(text) for text in texts]
     report = Report(progress, sum(limits))
 
     def work(group: range) -> None:
         rows = Rows(model, module.Decoder(model), [texts[i] for i in group], cache, edits)
         draws = Draws([np.random.default_rng((seed, i)) for i in group])
-        for count in decode(rows, [limits[i] for i in group], stops, choose, draws):
+        most = [limits[i] for i in group]
+        guided = Guided(guide, [states[i] for i in group], most) if guide else None
+        for count in decode(rows, most, stops, choose, draws, guided):
             report(count)
 
     # edits may be functions that do not expect two calls at once
@@ -120,18 +150,27 @@ class Report:
                 self.progress(self.done, self.most)
 
 
-def decode(rows: "Rows", limits: list[int], stops: set[int], choose: Choose, draws: "Draws") -> Iterator[int]:
+def decode(
+    rows: "Rows", limits: list[int], stops: set[int], choose: Choose, draws: "Draws", guided: Guided | None = None
+) -> Iterator[int]:
     """Let a group of rows grow, all at once, step by step; a row leaves when it is finished. Yields how many
     tokens each step made."""
-    live = [i for i, limit in enumerate(limits) if limit]
+    live = [i for i, limit in enumerate(limits) if limit and (guided is None or guided.goes_on(i, 0))]
     step = 0
     while live:
-        tokens = choose(rows.next_logits(live), draws.at(step)[live]).tolist()
+        logits = rows.next_logits(live)
+        if guided:
+            logits = guided.hold(live, logits, step)
+        tokens = choose(logits, draws.at(step)[live]).tolist()
         for i, token in zip(live, tokens, strict=True):
             rows.texts[i].append(token)
         yield len(live)
         step += 1
+        if guided:
+            guided.advance(live, tokens)
         live = [i for i, token in zip(live, tokens, strict=True) if token not in stops and step < limits[i]]
+        if guided:
+            live = [i for i in live if guided.goes_on(i, step)]
 
 
 class Draws:
@@ -152,7 +191,7 @@ class Rows:
     """Texts that grow, and what the model says comes next in each."""
 
     def __init__(
-        self, model: Model, decoder: Decoder, texts: list[list[int]], cache: bool, edits: Edits | None
+        self, model: Speaker, decoder: Decoder, texts: list[list[int]], cache: bool, edits: Edits | None
     ) -> None:
         self.decoder, self.texts, self.edits = decoder, texts, edits
         self.block, self.vocab = model.config.block, model.config.vocab
@@ -225,14 +264,14 @@ def draw_from_top(p: Array, uniform: Array, top_k: int | None, top_p: float | No
     return np.take_along_axis(order, draw(ranked, uniform)[:, None], -1)[:, 0]
 
 
-def check_prompt(model: Model, prompt: Sequence[int]) -> list[int]:
+def check_prompt(model: Speaker, prompt: Sequence[int]) -> list[int]:
     ids = check_tokens(model.config, prompt)
     if ids.ndim != 1:
         raise HandloomError(f"a prompt must be one list of token ids; this one has the shape {ids.shape}")
     return ids.tolist()
 
 
-def check_steps(model: Model, length: int, steps: int | None) -> int:
+def check_steps(model: Speaker, length: int, steps: int | None) -> int:
     """How many tokens a row may get."""
     if steps is None and "decode_steps" in model.notes:
         each, more = check_decode_steps(model.notes["decode_steps"])
@@ -250,7 +289,7 @@ def check_decode_steps(note: Any) -> tuple[int, int]:
     return 0, whole("decode_steps", note, 0)
 
 
-def check_stop(model: Model, stop: Sequence[int | str] | None) -> set[int]:
+def check_stop(model: Speaker, stop: Sequence[int | str] | None) -> set[int]:
     """The ids of the tokens that end a row, given as ids or as tokens."""
     if stop is None:
         stop = [] if model.vocab.eos is None else [model.vocab.eos]
@@ -262,7 +301,7 @@ def check_stop(model: Model, stop: Sequence[int | str] | None) -> set[int]:
     return ids
 
 
-def continue_texts(model: Model, texts: Sequence[str], specials: bool = False, **how: Any) -> list[str]:
+def continue_texts(model: Speaker, texts: Sequence[str], specials: bool = False, **how: Any) -> list[str]:
     """`generate`, from text to text; with specials, special tokens such as <eos> are shown."""
     prompts = [model.vocab.encode(text) for text in texts]
     return [model.vocab.decode(new, specials) for new in generate(model, prompts, **how)]

@@ -14,9 +14,10 @@ import json
 import os
 import stat
 import tempfile
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -28,19 +29,28 @@ from handloom.core.vocab import Vocab
 
 VERSION = 1
 
+T = TypeVar("T")
+
 
 def save(model: Model, path: str | os.PathLike[str]) -> None:
     """Write a model file. Interrupted, it leaves what was there before."""
+    write_model(path, "handloom", model.config.to_json(), model.vocab, model.notes, model.flat)
+
+
+def write_model(
+    path: str | os.PathLike[str],
+    entry: str,
+    config: dict[str, Any],
+    vocab: Vocab,
+    notes: Mapping[str, Any],
+    arrays: dict[str, Any],
+) -> None:
+    """The file of a model of any kind; the entry of the metadata tells which."""
     from safetensors.numpy import save as to_bytes
 
-    about = {
-        "version": VERSION,
-        "config": model.config.to_json(),
-        "vocab": model.vocab.to_json(),
-        "notes": dict(model.notes),
-    }
-    about["sha256"] = digest(about, model.flat)
-    write_atomically(as_path(path), to_bytes(model.flat, {"handloom": json.dumps(about, sort_keys=True)}))
+    about = {"version": VERSION, "config": config, "vocab": vocab.to_json(), "notes": dict(notes)}
+    about["sha256"] = digest(about, arrays)
+    write_atomically(as_path(path), to_bytes(arrays, {entry: json.dumps(about, sort_keys=True)}))
 
 
 def write_atomically(path: Path, data: bytes) -> None:
@@ -92,6 +102,11 @@ def current_umask() -> int:
 
 def load(path: str | os.PathLike[str]) -> Model:
     """Read a model file, checked: names, shapes, dtypes, finite values, and that it is what was saved."""
+    return read_model(path, read)
+
+
+def read_model(path: str | os.PathLike[str], read: Callable[[Any], T]) -> T:
+    """What `read` makes of an open safetensors file; whatever is wrong with the file is said in one line."""
     from safetensors import SafetensorError, safe_open
 
     path = as_path(path)
@@ -139,25 +154,32 @@ class Described:
 def read(file: Any) -> Model:
     """The model in an open safetensors file. The arrays are read last, when all that is said of them is right."""
     about = read_about(file.metadata() or {})
-    config, vocab, notes = Config.from_json(about["config"]), Vocab.from_json(about["vocab"]), about["notes"]
-    if not isinstance(notes, dict):
-        raise HandloomError("its notes are not an object")
+    config, vocab = Config.from_json(about["config"]), Vocab.from_json(about["vocab"])
+    arrays = read_arrays(file, about, lambda described: parameters.check(config, described))
+    return Model(config, arrays, vocab, about["notes"])
+
+
+def read_arrays(file: Any, about: dict[str, Any], check: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+    """The arrays of a file, once what the header says of them has passed the check; they must be those that were
+    saved."""
     slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
     kinds = {"F32": "float32", "F64": "float64"}
     described = {n: Described(tuple(s.get_shape()), kinds.get(s.get_dtype(), s.get_dtype())) for n, s in slices.items()}
-    parameters.check(config, described)
+    check(described)
     arrays = {name: file.get_tensor(name) for name in slices}
-    if about.pop("sha256") != digest(about, arrays):
+    if about["sha256"] != digest({key: about[key] for key in about if key != "sha256"}, arrays):
         raise HandloomError("it is damaged: its contents are not those that were saved (the sha256 does not match)")
-    return Model(config, arrays, vocab, notes)
+    return arrays
 
 
-def read_about(metadata: dict[str, str]) -> dict[str, Any]:
+def read_about(metadata: dict[str, str], entry: str = "handloom") -> dict[str, Any]:
     """What the metadata says, if handloom wrote it and its format is this one."""
-    if "handloom" not in metadata:
-        raise HandloomError("it is a safetensors file, but handloom did not write it (no 'handloom' in its metadata)")
+    if entry not in metadata and "handloom-cells" in metadata:
+        raise HandloomError("it holds cells (an MLP, an RNN, …), not a transformer; handloom sample takes its run")
+    if entry not in metadata:
+        raise HandloomError(f"it is a safetensors file, but handloom did not write it (no '{entry}' in its metadata)")
     try:
-        about = json.loads(metadata["handloom"])
+        about = json.loads(metadata[entry])
         json.dumps(about)  # what cannot be written again cannot be checked
     except (ValueError, RecursionError) as error:
         raise HandloomError(f"it is damaged: its metadata is not JSON ({one_line(error)})") from error
@@ -165,6 +187,8 @@ def read_about(metadata: dict[str, str]) -> dict[str, Any]:
         raise HandloomError("it is damaged: its metadata must be version, config, vocab, notes and sha256")
     if about["version"] != VERSION:
         raise HandloomError(f"its format is {shown(about['version'])}, and this version of handloom reads {VERSION}")
+    if not isinstance(about["notes"], dict):
+        raise HandloomError("its notes are not an object")
     return about
 
 

@@ -204,9 +204,9 @@ class Decoder:
             ]
         )
 
-    def rerun(self, windows: Any, edits: Edits | None = None) -> Array:
-        """The logits (..., T, V) of windows (..., T), run from the beginning."""
-        return forward(self.model, windows, edits=edits)[0]
+    def rerun(self, windows: Any, edits: Edits | None = None, last: int | None = None) -> Array:
+        """The logits (..., T, V) of windows (..., T), run from the beginning; those of the last positions, if told."""
+        return forward(self.model, windows, edits=edits)[0][..., -(last or 0) :, :]
 
 
 @contextmanager

@@ -1,14 +1,26 @@
 """The check every run begins with: are these tokens that the model can read?"""
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from handloom.core.config import Config
 from handloom.core.errors import HandloomError, shown
 
 
-def check_tokens(config: Config, tokens: Any, start: int = 0) -> np.ndarray[Any, np.dtype[np.int64]]:
+class Sizes(Protocol):
+    """What there is to know of a Config, or of another network, to give it tokens."""
+
+    @property
+    def vocab(self) -> int: ...
+
+    @property
+    def block(self) -> int: ...
+
+    @property
+    def causal(self) -> bool: ...
+
+
+def check_tokens(config: Sizes, tokens: Any, start: int = 0) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Token ids (..., T) as an integer array: at least one, no more than fit in the block, all in the vocabulary."""
     try:
         ids = np.asarray(tokens.cpu() if hasattr(tokens, "cpu") else tokens)  # a tensor may be on a GPU

@@ -1,4 +1,4 @@
-"""Learning: a model from examples of a task. `train` begins a run, `resume` goes on with one, `sample` draws from it."""
+"""Learning: a model from examples of a task. `train` begins a run, `resume` goes on with it, `sample` draws from it."""
 
 from handloom.core import HandloomError
 

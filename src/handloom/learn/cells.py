@@ -35,6 +35,7 @@ SIZES: dict[str, dict[str, int]] = {  # what there is to choose, and what it is 
     **{kind: {"d_model": 64, "d_ff": 64, "layers": 1} for kind in RECURRENT},
     "encoder-decoder": {"d_model": 64, "d_ff": 256, "layers": 2, "heads": 4},
 }
+LARGEST = 1_000_000  # of any size; what is far above it, in a damaged file say, torch cannot even describe
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +60,8 @@ class Cells:
         for name, value in self.to_json().items():
             if name != "kind":
                 object.__setattr__(self, name, whole(name, value, 1))
+                if value > LARGEST:
+                    raise HandloomError(f"{name}={value} must be at most {LARGEST}")
         if self.heads and self.d_model % self.heads:
             raise HandloomError(f"d_model={self.d_model} must be a multiple of heads={self.heads}")
 
@@ -106,7 +109,8 @@ class Cells:
             return x * torch.empty_like(x).bernoulli_(1.0 - dropout, generator=rng) / (1.0 - dropout)
 
         chosen = drop if dropout and rng is not None else nothing_dropped
-        return functional_call(module_of_thread(self, threading.get_ident()), dict(weights), (ids, asked, chosen))
+        module = module_of_thread(self, threading.get_ident())
+        return functional_call(module, dict(weights), (ids, asked, chosen), tie_weights=False)
 
 
 @lru_cache(maxsize=64)

@@ -3,8 +3,8 @@
     handloom learn wagner/13-22
     handloom learn wagner/rule-3 --steps 2000
 
-These are the experiments of Wagner's talk "Transformers and Makemore" (2023), in his settings where he gives them: makemore
-at its default size. docs/talk.md has what came out.
+These are the experiments of Wagner's talk "Transformers and Makemore" (2023), in his settings where he gives them:
+makemore at its default size. docs/talk.md has what came out.
 """
 
 from dataclasses import dataclass

@@ -7,7 +7,6 @@
 """
 
 import os
-from collections.abc import Callable
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from handloom.learn.learner import Learner
 from handloom.learn.network import Transformer, bag_of_words, bigram
 from handloom.learn.settings import Settings
 from handloom.learn.strings import MASK, Strings, collect
-from handloom.learn.training import Report, Training
+from handloom.learn.training import Training, Watch
 from handloom.tasks import Language
 from handloom.tasks.catalogue import learnable
 from handloom.tasks.task import Learnable
@@ -45,7 +44,7 @@ def train(
     start: Model | CellModel | None = None,
     folder: str | os.PathLike[str] | None = None,
     device: str = "cpu",
-    watch: Callable[[Report], None] = lambda report: None,
+    watch: Watch = lambda report: None,
     **choices: Any,
 ) -> Training:
     """Train a model on a task. `choices` are fields of Settings (steps, rate, …) and of Config (layers, d_model, …);
@@ -53,7 +52,7 @@ def train(
     kept."""
     training = prepare(task, kind=kind, start=start, device=device, **choices)
     training.watch = watch
-    if folder is not None:
+    if folder is not None and training.processes.first:
         keep(training, Folder.new(Path(folder), "run"), task if isinstance(task, str) else None)
     return training.run()
 
@@ -143,16 +142,15 @@ def keep(training: Training, folder: Folder, name: str | None, more: dict[str, A
     """Have a run kept in a folder from the beginning."""
     if name is not None and Path(name).is_file():
         name = folder.copy(Path(name))
-    if training.processes.first:
-        folder.write_about(
-            {
-                "handloom": handloom.__version__,
-                "task": name,
-                "network": training.learner.to_json(),
-                "settings": training.settings.to_json(),
-                **(more or {}),
-            }
-        )
+    folder.write_about(
+        {
+            "handloom": handloom.__version__,
+            "task": name,
+            "network": training.learner.to_json(),
+            "settings": training.settings.to_json(),
+            **(more or {}),
+        }
+    )
     training.folder = folder
 
 
@@ -161,7 +159,7 @@ def resume(
     *,
     steps: int | None = None,
     device: str = "cpu",
-    watch: Callable[[Report], None] = lambda report: None,
+    watch: Watch = lambda report: None,
     task: Learnable | None = None,
 ) -> Training:
     """Go on with a run that was interrupted, or with more steps with one that is done. A task that has no name must be
@@ -169,9 +167,7 @@ def resume(
     return reopen(Folder.old(Path(folder)), steps, device, watch, task).run()
 
 
-def reopen(
-    folder: Folder, steps: int | None, device: str, watch: Callable[[Report], None], task: Learnable | None = None
-) -> Training:
+def reopen(folder: Folder, steps: int | None, device: str, watch: Watch, task: Learnable | None = None) -> Training:
     """A run as its folder says, at its last checkpoint."""
     about = folder.about()
     settings = Settings.from_json(about["settings"])

@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from handloom.core import HandloomError, Model, generate, load
+from handloom.core import HandloomError, Model, generate
+from handloom.learn.cell_models import CellModel, fastest_engine, load
 from handloom.learn.evaluation import Evaluation, Examiner
 from handloom.learn.folder import Folder
 from handloom.learn.masked import unmask
 from handloom.learn.runs import task_of_run
 from handloom.learn.settings import Settings
 from handloom.learn.strings import collect, split
-from handloom.tasks import Language
+from handloom.tasks import Language, Task
 
 
 def sample(run: str | os.PathLike[str], count: int = 20, prompt: str = "", **how: Any) -> Evaluation:
@@ -28,7 +29,7 @@ def sample(run: str | os.PathLike[str], count: int = 20, prompt: str = "", **how
 class Sampling:
     """A model and who judges what it says."""
 
-    model: Model
+    model: Model | CellModel
     examiner: Examiner
 
     @classmethod
@@ -47,6 +48,7 @@ class Sampling:
             first, *begun = vocab.encode(prompt)
             asked = [first]
         elif prompt:
+            assert isinstance(task, Task)
             task.check(prompt)
             asked, begun = vocab.encode(prompt), []
         else:
@@ -57,8 +59,10 @@ class Sampling:
 
     def say(self, prompts: list[list[int]], seed: int, how: dict[str, Any]) -> list[list[int]]:
         lengths = self.examiner.lengths
-        if self.model.config.causal:
-            return generate(self.model, prompts, steps=max(lengths), seed=seed, engine="torch", **how)
+        if isinstance(self.model, CellModel) or self.model.config.causal:
+            return generate(
+                self.model, prompts, steps=max(lengths), seed=seed, engine=fastest_engine(self.model), **how
+            )
         if any(how.get(name) is not None for name in ("top_k", "top_p", "format")):
             raise HandloomError("a model that sees both ways is sampled with a temperature alone")
         return unmask(self.model, prompts, lengths, how.get("temperature", 1.0), seed)

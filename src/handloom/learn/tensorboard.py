@@ -1,13 +1,12 @@
 """The metrics of a run as TensorBoard files, for those who watch many runs at once: `tensorboard --logdir runs`."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 from handloom.core import HandloomError
-from handloom.learn.training import Report
+from handloom.learn.training import Report, Watch
 
 
-def board(folder: Path) -> Callable[[Report], None]:
+def board(folder: Path) -> Watch:
     """What to call with every report; evaluations are written."""
     try:
         from torch.utils.tensorboard import SummaryWriter

@@ -53,6 +53,9 @@ class Report:
     evaluation: Evaluation | None = None
 
 
+Watch = Callable[[Report], None]
+
+
 @dataclass
 class Training:
     """One run: a task, a learner (network and vocabulary), settings, and optionally a folder to keep it in."""
@@ -63,7 +66,7 @@ class Training:
     settings: Settings
     folder: Folder | None = None
     device: str = "cpu"
-    watch: Callable[[Report], None] = lambda report: None
+    watch: Watch = lambda report: None
     where: Where = field(default_factory=Where)
     evaluation: Evaluation | None = None
     held_out_loss: float | None = None

@@ -4,8 +4,10 @@ White is zero, blue above, orange below, as strong as the largest entry; rows an
 value when the mouse rests on it.
 """
 
+import re
 from collections.abc import Sequence
 from html import escape
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -46,6 +48,21 @@ def heatmap(
         at = f'x="{left + CELL * j + 1}" y="{top + CELL * i + 1}" width="{CELL - 2}" height="{CELL - 2}"'
         parts.append(f'<rect {at} fill="none" stroke="#222" stroke-width="1.6"/>')
     return "\n".join([*parts, "</svg>"])
+
+
+def beside(*pictures: str) -> str:
+    """SVGs next to each other, as one."""
+    sizes = [tuple(map(int, re.findall(r'(?:width|height)="(\d+)"', picture)[:2])) for picture in pictures]
+    ends = list(accumulate(width for width, _ in sizes))
+    placed = [
+        picture.replace("<svg ", f'<svg x="{end - width}" ', 1)
+        for picture, end, (width, _) in zip(pictures, ends, sizes, strict=True)
+    ]
+    width, height = ends[-1], max(height for _, height in sizes)
+    opening = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}">'
+    )
+    return "\n".join([opening, f'<rect width="{width}" height="{height}" fill="#fff"/>', *placed, "</svg>"])
 
 
 def cell(x: float, y: float, fill: str, hint: str) -> str:

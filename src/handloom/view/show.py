@@ -102,10 +102,12 @@ def unused(model: Model, i: int, h: int) -> bool:
 
 
 def mlps(e: Explanation) -> Iterator[tuple[str, str]]:
+    """Every MLP, and what it is for."""
     if e.model.config.d_ff:
         words = e.model.notes.get("mlps", {})
-        for i in range(e.model.config.layers):
-            yield str(i), words.get(str(i), "")
+        for i, layer in enumerate(e.model.params["layers"]):
+            silent = not (np.any(layer["W_out"]) or np.any(layer.get("b_out", 0.0)))
+            yield str(i), words.get(str(i), "not used" if silent else "")
 
 
 def stream_rows(e: Explanation) -> Iterator[tuple[str, list[float]]]:

@@ -71,10 +71,8 @@ NOTES: dict[str, Any] = {
         f"{HOPS + 2}.0": "looks at the number nearest to the centre, and copies it, loudly",
     },
     "mlps": {
-        "0": "nothing",
         "1": "if my number is used up, the centre takes the first step",
         **{str(i): "if it found something other than my number, the centre moves there" for i in range(2, HOPS + 2)},
-        str(HOPS + 2): "nothing",
     },
 }
 

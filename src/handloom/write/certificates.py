@@ -13,7 +13,7 @@ from itertools import chain, islice
 
 import numpy as np
 
-from handloom.core import HandloomError, Model, count
+from handloom.core import Config, HandloomError, Model, count
 from handloom.core.config import whole
 from handloom.core.engines import Decoder, choose_engine
 from handloom.core.errors import shown
@@ -22,9 +22,9 @@ from handloom.write.certificate import Certificate, Progress
 from handloom.write.programs import prover_of, task_of
 
 ALL = 2_000_000  # up to so many inputs all are tried,
-WORK = 10**10  # if that takes minutes at most: inputs times parameters
+WORK = 4 * 10**11  # if that takes minutes at most: inputs times parameters
 SAMPLES = 10_000
-MEMORY = 2**25  # numbers in the largest array of one run
+MEMORY = 2**20  # numbers in the largest array of one run: larger ones are no faster
 
 
 def certify(
@@ -61,6 +61,7 @@ def certify(
         rng = np.random.default_rng(whole("seed", seed, 0))
         method = "sampled"
         inputs = islice(chain(task.hard(), iter(lambda: task.draw(rng), None)), most)
+    keep_freed_memory()
     done, margin = 0, np.inf
     for prompts, answers in batches(model, task, inputs):
         margins, said = run(decoder, prompts, answers)
@@ -88,9 +89,15 @@ def prepare(model: Model, dtype: str | None) -> tuple[Model, Decoder]:
         return model, choose_engine("reference").Decoder(model)
 
 
+def keep_freed_memory() -> None:
+    """glibc gives large blocks back to the system when they are freed, and the next one is made of fresh pages: two
+    thirds of the time of a wide model (docs/LOG.md). Once a block was freed it keeps those of up to that size, of which
+    32 MiB is the most, and twice as much in all (mallopt(3), M_MMAP_THRESHOLD). So one is freed."""
+    np.empty(2**25 - 2**16, np.uint8)
+
+
 def batches(model: Model, task: Task, inputs: Iterable[list[int]]) -> Iterator[tuple[list[list[int]], list[list[int]]]]:
     """Inputs with their answers, those of one length together."""
-    c = model.config
     waiting: dict[tuple[int, int], tuple[list[list[int]], list[list[int]]]] = {}
     for prompt in inputs:
         answer = task.oracle(prompt)
@@ -98,17 +105,23 @@ def batches(model: Model, task: Task, inputs: Iterable[list[int]]) -> Iterator[t
         prompts, answers = waiting.setdefault((len(prompt), len(answer)), ([], []))
         prompts.append(prompt)
         answers.append(answer)
-        T = len(prompt) + len(answer) - 1
-        if len(prompts) * T * max(c.vocab, c.d_ff, c.heads * T, c.d_model) >= MEMORY:
+        if len(prompts) * largest_array(model.config, len(prompt), len(answer)) >= MEMORY:
             yield waiting.pop((len(prompt), len(answer)))
     yield from waiting.values()
 
 
+def largest_array(config: Config, prompt: int, answer: int) -> int:
+    """How many numbers the largest array has for one input. The last layer's MLP sees the answer only."""
+    T = prompt + answer - 1
+    hidden = config.d_ff * (T if config.layers > 1 else answer)
+    return max(hidden, T * config.heads * T, T * config.d_model, answer * config.vocab)
+
+
 def run(decoder: Decoder, prompts: list[list[int]], answers: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
     """For every input the smallest margin of its answer's tokens, and what was said instead or as well."""
-    start, right = len(prompts[0]) - 1, np.array(answers)
+    right = np.array(answers)
     whole = np.concatenate([np.array(prompts), right[:, :-1]], axis=1)
-    logits = decoder.rerun(whole)[:, start:]  # (B, answer, V)
+    logits = decoder.rerun(whole, last=right.shape[1])  # (B, answer, V)
     said = logits.argmax(-1)
     wanted = np.take_along_axis(logits, right[..., None], -1)[..., 0]
     np.put_along_axis(logits, right[..., None], -np.inf, -1)

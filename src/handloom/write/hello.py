@@ -8,6 +8,7 @@ the embedding's size, and the unembedding, being the same table, finds it.
 
 from handloom.core import Config, Model, Vocab, params
 from handloom.tasks.message import ascii_vocab, message_vocab
+from handloom.write.book import BOOK
 from handloom.write.encodings import circle
 
 LOUD = 1e6  # how much louder a position speaks than the token that stands there
@@ -25,7 +26,7 @@ def book_ascii(message: str = "Hello World!") -> Model:
 
 def say(message: str, vocab: Vocab) -> Model:
     following = [vocab.id(token) for token in [*message, vocab.eos or ""]]
-    config = Config(vocab=len(vocab), block=len(following), d_model=3, biases=())
+    config = Config(vocab=len(vocab), block=len(following), d_model=3, **BOOK)
     weights = params.zeros(config)
     weights["W_E"] = circle(len(vocab))
     weights["W_pos"] = LOUD * weights["W_E"][following]

@@ -111,7 +111,11 @@ def counting_hello(message: str = "Hello World!") -> Model:
     layer["W_in"] = on_circle(starts + np.pi / 2).T  # positive past its start
     on = np.maximum(on_circle(angles) @ layer["W_in"], 0.0)
     layer["W_out"] = np.linalg.solve(on, LOUD**2 * circle(V)[following])
-    return Model(config, weights, vocab)
+    notes = {
+        "heads": {"0.0": "looks at all tokens, at <bos> loudest: the angle of what it hears tells how many there are"},
+        "mlps": {"0": "neuron k is on from position k on; those that are on say together what comes next"},
+    }
+    return Model(config, weights, vocab, notes)
 
 
 def rms_hello(message: str = "Hello World!") -> Model:

@@ -21,6 +21,7 @@ import numpy as np
 from handloom.core import Config, HandloomError, Model, params
 from handloom.core.config import whole
 from handloom.tasks.lookup import Array, Table, random_table
+from handloom.write.book import BOOK
 from handloom.write.encodings import circle, padding, turn
 
 HARD, LOUD = 1e8, 1e6
@@ -75,7 +76,7 @@ def concatenated_table(table: Table, block: int, dims: int, seed: int = 0) -> Mo
     D = length * dims + 3
     config = Config(
         vocab=V, block=check_block(block, table), d_model=D, layers=1, heads=length, d_head=dims,
-        tied=False, biases=("mlp",),
+        tied=False, **BOOK,
     )  # fmt: skip
     weights = params.zeros(config)
     weights["W_E"][:, :dims] = E
@@ -126,7 +127,7 @@ def hashing(table: Table, block: int, E: Array, M: Array, out: Array | None = No
     V, d = E.shape
     config = Config(
         vocab=V, block=check_block(block, table), d_model=d + 3, layers=1, heads=table.length, d_head=d + 3,
-        tied=out is None, biases=("mlp",),
+        tied=out is None, **BOOK,
     )  # fmt: skip
     weights = params.zeros(config)
     weights["W_E"][:, :d], weights["W_pos"][:, d:] = E, circle(block)

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from handloom.core import Config, HandloomError, Model, params
-from handloom.tasks.products import EOS, shortest, unpadded_vocab
-from handloom.tasks.products import multiplication as multiplication_task
+from handloom.tasks.products import EOS, product_vocab, shortest, unpadded_vocab
 from handloom.tasks.sums import PLUS
+from handloom.write.book import BOOK
 from handloom.write.encodings import Array, circle, turn
 from handloom.write.exact import spikes
 from handloom.write.sum_variants import fixed, write_some
-from handloom.write.sums import BOOK, HARD, LOUD
+from handloom.write.sums import HARD, LOUD
 
 # sums
 GROWN = np.sqrt(14 / 13)  # what layer norm multiplies by, when 13 of 14 dimensions are fixed and one is 0
@@ -56,7 +56,26 @@ def unpadded_addition(digits: int = 2) -> Model:
     weights["W_pos"][:, 9:13] = fixed(np.column_stack([steps / config.block, np.ones(config.block)]))
     read_numbers(config, weights["layers"][0], digits)
     say_sums(config, weights, table)
-    return Model(config, weights, unpadded_vocab())
+    return Model(config, weights, unpadded_vocab(), unpadded_notes(digits))
+
+
+def unpadded_notes(digits: int) -> dict[str, Any]:
+    signs = {"value": 0, "is +": 1, "is =": 2, "is <bos>": 3, "fill": [4, 6]}
+    places = {"position": [6, 9], "step": 9, "one": 10, "fill of position": [11, 13], "result": 13}
+    back = {f"0.{i}": f"from + and = looks {i + 1} back, and counts that token {12**i:,}" for i in range(digits)}
+    return {
+        "directions": signs | places,
+        "heads": back
+        | {
+            "1.0": "looks at +, and takes the first number",
+            "1.1": "looks at =, takes the second number, and takes away the position of =",
+            "1.2": "looks at itself, and takes its position: with head 1.1, how many digits were said",
+        },
+        "mlps": {
+            "0": "a spike for all that may stand before a sign: the number that ends there, in place of its value",
+            "1": "a spike for each sum and each number of its digits said, which says what comes next",
+        },
+    }
 
 
 def sign_vectors() -> Array:
@@ -161,7 +180,26 @@ def multiplication(digits: int = 2) -> Model:
     multiply(weights["layers"][0], digits, places)
     collect(weights["layers"][1], digits, places)
     compare(weights["layers"][1], weights["W_E"], digits, places)
-    return Model(config, weights, multiplication_task(digits).vocab, {"decode_steps": 2 * digits})
+    return Model(config, weights, product_vocab(), multiplication_notes(digits))
+
+
+def multiplication_notes(digits: int) -> dict[str, Any]:
+    factors = {"value": 0, "share": 1, "sign": 2, "fill": [3, 5], "position": [5, 8], "one": 8, "second": 9}
+    results = {"fill of position": [10, 12], "result": 12, "minus result": 13}
+    multiply = "a digit b of the second number looks b tenths at the first number's digit that counts"
+    products = {f"0.{i}": f"{multiply} {10**i:,}: their product" for i in range(digits)}
+    adds = {f"1.{i}": f"adds the products of the second number's digit that counts {10**i:,}" for i in range(digits)}
+    counts = (10 ** (2 * digits - 1 - i) for i in range(2 * digits - 1))
+    said = {
+        f"1.{digits + i}": f"takes away the answer's digit that counts {count:,}, once it is said"
+        for i, count in enumerate(counts)
+    }
+    return {
+        "decode_steps": 2 * digits,
+        "directions": factors | results,
+        "heads": products | adds | said,
+        "mlps": {"1": "compares what remains with multiples of the power of ten whose turn it is, and says its digit"},
+    }
 
 
 def factor_vectors() -> Array:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from handloom.core import Config, HandloomError, Model, Vocab, params
+from handloom.write.book import BOOK
 from handloom.write.encodings import Array, circle, padding, turn
 
 HARD = 1e8
@@ -36,9 +37,7 @@ def search_with(vectors: Array, length: int, block: int, vocab: Vocab) -> Model:
             "by its standard deviation"
         )
     K, D = width * length, width * (length + 1)
-    config = Config(
-        vocab=tokens, block=block, d_model=D, layers=2, heads=length + 1, d_head=K, biases=("mlp",)
-    )  # fmt: skip
+    config = Config(vocab=tokens, block=block, d_model=D, layers=2, heads=length + 1, d_head=K, **BOOK)
     weights = params.zeros(config)
     room = padding(D - width - 3)
     weights["W_E"] = np.hstack([vectors, np.tile(room, (tokens, 1)), np.zeros((tokens, 3))])

@@ -1,4 +1,4 @@
-"""Sort as the book does it, and min for more numbers than the book's can tell apart.
+"""Sort as the book does it.
 
 Every step of sorting is one question: which of the numbers given is nearest to the point that my number asks from? The
 points ("powerpoints") are such that from each number the next is nearest, then the one after it, and so on: each gap is
@@ -9,6 +9,7 @@ circle; a token is its point and, beside it, the point it asks from. (The Art of
 import numpy as np
 
 from handloom.core import Config, HandloomError, Model, Vocab, params
+from handloom.write.book import BOOK
 from handloom.write.encodings import Array, on_circle
 
 HARD = 1e20
@@ -23,13 +24,13 @@ def book_sort(n: int = 28, block: int = 100) -> Model:
 def golden_sort(n: int = 33, block: int = 100) -> Model:
     """The same with gaps that shrink more slowly. The larger numbers stay nearer than the smaller ones as long as
     1 + 2 · ahead · ratio > ratio / (1 − ratio), which for ahead = 1/2 ends at the golden ratio, 0.618."""
-    return powersort(n, block, ratio=0.575, ahead=0.4)
+    return powersort(n, block, ratio=0.6, ahead=0.44)
 
 
 def powersort(n: int, block: int, ratio: float, ahead: float, loud: float = LOUD) -> Model:
     if n < 3 or block < 1:
         raise HandloomError(f"sort needs n of at least 3 and a block of at least 1, not n={n} and block={block}")
-    config = Config(vocab=n, block=block, d_model=6, layers=1, heads=1, d_head=6, biases=("mlp",))
+    config = Config(vocab=n, block=block, d_model=6, layers=1, heads=1, d_head=6, **BOOK)
     points = powerpoints(n, ratio)
     weights = params.zeros(config)
     weights["W_E"] = np.hstack([on_circle(points), on_circle(asking_points(points, ahead))])
@@ -55,30 +56,3 @@ def powerpoints(n: int, ratio: float = 1 / 2) -> Array:
 def asking_points(points: Array, ahead: float = 1 / 4) -> Array:
     """A little beyond the next point, towards the one after it; the last two have no such."""
     return np.array([*(1 - ahead) * points[1:-1] + ahead * points[2:], np.pi, 0.0])
-
-
-def million_min(n: int = 1000, block: int = 16) -> Model:
-    """The smallest of some numbers below n, right in float32 for n up to a million.
-
-    On one circle neighbours are π / n apart, and their points' products differ by the square of that: too little for
-    float32 from some thousands on. Here a number is three digits, each with a circle of its own, on the part of it
-    where the cosine falls evenly. So the logits of neighbours differ by a digit, and a head that weighs the cosines as
-    a number weighs its digits asks for the smallest number on a scale that is linear."""
-    if n < 2 or block < 1:
-        raise HandloomError(f"min needs n of at least 2 and a block of at least 1, not n={n} and block={block}")
-    base = max(2, int(np.ceil(round(n ** (1 / 3), 9))))
-    digits = np.arange(n)[:, None] // [base**2, base, 1] % base  # (n, 3)
-    config = Config(vocab=n, block=block, d_model=9, layers=1, heads=1, d_head=9, biases=("mlp",))
-    weights = params.zeros(config)
-    weights["W_E"] = on_circle(np.arccos(np.sqrt(0.5) * (1 - 2 * digits / (base - 1)))).reshape(n, 9)
-    head = weights["layers"][0]
-    head["W_Q"][0, :3, 0] = 1e8 * on_circle(np.pi / 2)  # positive on all of the arc
-    head["W_K"][0, :, 0] = np.outer([1, 1 / base, 1 / base**2], on_circle(0.0)).ravel()
-    head["W_V"][0] = np.eye(9)
-    head["W_O"][0] = 1e6 * np.eye(9)
-    notes = {
-        "decode_steps": 1,
-        "directions": {"high digit": [0, 3], "middle digit": [3, 6], "low digit": [6, 9]},
-        "heads": {"0.0": "looks at the smallest number, weighing its digits, and copies it, loudly"},
-    }
-    return Model(config, weights, Vocab.numbers(n), notes)

@@ -16,13 +16,14 @@ import numpy as np
 
 from handloom.core import Config, HandloomError, Model, params
 from handloom.tasks.sums import digit_vocab
+from handloom.write.book import BOOK
 from handloom.write.encodings import PLANE, Array, circle, on_circle, turn
 from handloom.write.exact import ScalarMLP, hinges, spikes
 from handloom.write.sums import (
-    BOOK,
     HARD,
     LOUD,
     SCALE,
+    VALUE_DIRECTIONS,
     after_attention,
     book_addition,
     book_modular_sum,
@@ -31,6 +32,8 @@ from handloom.write.sums import (
 )
 
 Exact = Callable[[Array, Array], ScalarMLP]  # spikes or hinges
+TAKES_AWAY = "looks at my own digit, and takes it away"
+SPIKES = "a spike for each of the 19 sums, which says its last digit"
 
 
 def fixed(rows: Array) -> Array:
@@ -50,8 +53,8 @@ def two_digits(vectors: Array, heads: int, sums: int, exact: Exact = spikes) -> 
     return config, weights
 
 
-def digit_model(config: Config, weights: dict[str, Any]) -> Model:
-    return Model(config, weights, digit_vocab(config.vocab), {"decode_steps": 1})
+def digit_model(config: Config, weights: dict[str, Any], **words: dict[str, Any]) -> Model:
+    return Model(config, weights, digit_vocab(config.vocab), {"decode_steps": 1, **words})
 
 
 def sum_in_base(base: int = 10) -> Model:
@@ -84,7 +87,8 @@ def line_sum() -> Model:
     clear_self(layer, 1)
     seen = layer_norm(np.pad(np.column_stack([1.0 - total, total]), ((0, 0), (0, 18))))[:, 0]
     spikes(seen, LOUD * vectors[total % 10]).write(layer, 0)
-    return digit_model(config, weights)
+    heads = {"0.0": "the mean of both digits, doubled: 1 − k and k for the sum k", "0.1": TAKES_AWAY}
+    return digit_model(config, weights, heads=heads, mlps={"0": SPIKES})
 
 
 def clear_self(layer: dict[str, Array], head: int) -> None:
@@ -121,7 +125,9 @@ def clean_sum() -> Model:
     clear_self(layer, 1)
     there = np.column_stack([total / SCALE, np.ones(19), np.zeros(19), np.zeros(19)])
     spikes(layer_norm(there)[:, 0], weights["W_E"][total % 10] - there).write(layer, 0)
-    return digit_model(config, weights)
+    heads = {"0.0": "the mean of both digits, doubled", "0.1": TAKES_AWAY}
+    mlps = {"0": f"{SPIKES} and takes the sum away"}
+    return digit_model(config, weights, directions=VALUE_DIRECTIONS, heads=heads, mlps=mlps)
 
 
 def attention_only_sum(base: int = 10) -> Model:
@@ -148,7 +154,9 @@ def attention_only_sum(base: int = 10) -> Model:
     layer["W_K"][0, :3] = PLANE.T
     layer["W_V"][0, 6:, 0] = [0.5, -0.5]  # 1 at the first position, −1 at the second
     layer["W_O"][0, 0, 3:6] = slope / 2 * np.sqrt(6.0) * loud * PLANE[1]
-    return digit_model(config, weights)
+    directions = {"digit": [0, 3], "answer": [3, 6], "which digit": [6, 8]}
+    heads = {"0.0": "looks at the first digit by the cosine of the sum's angle, and so far moves along the answers"}
+    return digit_model(config, weights, directions=directions, heads=heads)
 
 
 def modular_points(digits: int, scale: float = 1.0, clean: bool = True) -> Array:

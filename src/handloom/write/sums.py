@@ -13,12 +13,13 @@ import numpy as np
 
 from handloom.core import Config, HandloomError, Model, Vocab, params
 from handloom.tasks.sums import sum_vocab
+from handloom.write.book import BOOK
 from handloom.write.encodings import Array, circle, turn
 from handloom.write.exact import spikes
 
 SCALE = 100.0  # a digit d is written d / SCALE
 HARD, LOUD = 1e6, 1e10
-BOOK: dict[str, Any] = {"activation": "relu", "eps": 1e-20, "biases": ("mlp",)}  # it adds 1e-10 to the deviation
+VALUE_DIRECTIONS: dict[str, Any] = {"value": 0, "one": 1, "fill": [2, 4]}
 
 
 def book_sum() -> Model:
@@ -35,7 +36,7 @@ def book_sum() -> Model:
     spikes(seen[:, 0], LOUD * weights["W_E"][np.arange(19) % 10]).write(layer, 0)
     notes = {
         "decode_steps": 1,
-        "directions": {"value": 0, "one": 1, "fill": [2, 4]},
+        "directions": VALUE_DIRECTIONS,
         "heads": {"0.0": "the mean of both digits, doubled"},
         "mlps": {"0": "a spike for each of the 19 sums, which says its last digit"},
     }
@@ -114,7 +115,7 @@ def sum_notes(read: int, outputs: int) -> dict[str, Any]:
     clears = "clears what made my token fixed under layer norm"
     return {
         "decode_steps": outputs,
-        "directions": {"value": 0, "one": 1, "fill": [2, 4], "position": [4, 7]},
+        "directions": VALUE_DIRECTIONS | {"position": [4, 7]},
         "heads": digit_heads | {f"0.{2 * read}": clears if outputs == 1 else f"{clears}, and adds my position"},
         "mlps": {"0": "a spike for each sum, and each place of the answer, which says the digit"},
     }

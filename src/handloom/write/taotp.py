@@ -30,6 +30,7 @@ from handloom.core import params as parameters
 from handloom.core.config import whole
 from handloom.core.errors import shown
 from handloom.core.files import as_path, what_is, write_atomically
+from handloom.write.book import BOOK
 from handloom.write.literals import MOST_NUMBERS, MOST_TEXT, Array, as_array, evaluate, spell
 
 Entries = dict[str, Any]
@@ -61,8 +62,6 @@ WORDS = ("tokens", "separator", "bos", "eos", "pad")
 KNOWN = (*TABLES, "layers", "lnf", "block_size", *WORDS, "config", "dtype", "notes")
 SIZES = {"V": "vocabulary", "N": "block_size", "D": "d_model", "H": "heads", "K": "d_head", "F": "d_ff"}
 
-# The book's transformer. Its layer norm adds 1e-10 to the standard deviation.
-BOOK: Entries = {"activation": "relu", "eps": 1e-20}
 DECIDED = ("vocab", "block", "d_model", "layers", "tied")  # by the other entries
 
 

@@ -1,0 +1,235 @@
+"""Attention heatmaps: the average is the average, the picture is a picture of it, and bad input gets one line."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from draws import configs, random_model
+from handloom.cli import attention as command
+from handloom.core import Config, HandloomError, Vocab, reference, save
+from handloom.tasks import learnable
+from handloom.view import attention
+from handloom.view.attention import draw_attention, mean_attention, strings_for
+from handloom.write import program, task_of
+
+HANDLOOM = Path(sys.executable).with_name("handloom")
+LETTERS = Vocab.of("01", bos="<end>", eos="<end>")
+
+
+def trained_like(block=13, **fields):
+    """A model as training leaves one."""
+    sizes = {"d_model": 8, "layers": 2, "heads": 2, "d_head": 4} | fields
+    return random_model(Config(vocab=3, block=block, **sizes)).with_(vocab=LETTERS, notes={"steps": 1500})
+
+
+def naive_mean(model, rows):
+    """Cell by cell, string by string, by the reference."""
+    patterns = []
+    for row in rows:
+        trace = reference.forward(model, row, "*.pattern")[1]
+        patterns.append([trace[f"{i}.pattern"] for i in range(model.config.layers)])
+    T = max(map(len, rows))
+    mean = np.empty((model.config.layers, model.config.heads, T, T))
+    for layer, head, r, c in np.ndindex(mean.shape):
+        mean[layer, head, r, c] = np.mean([p[layer][head, r, c] for p in patterns if max(r, c) < p[layer].shape[-1]])
+    return mean
+
+
+@given(
+    configs(layers=2, heads=2, block=6, vocab=5),
+    st.lists(st.lists(st.integers(0, 4), min_size=1, max_size=6), min_size=1, max_size=7),
+)
+@settings(max_examples=40)
+def test_the_mean_is_that_of_a_loop_over_strings_and_cells(config, rows):
+    model = random_model(config)
+    expected = naive_mean(model, rows)
+    for engine in ("reference", "torch"):
+        found = mean_attention(model, rows, engine=engine)
+        assert np.allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_batches_that_do_not_fit_at_once_change_nothing(monkeypatch):
+    model, rng, told = trained_like(), np.random.default_rng(0), []
+    rows = [rng.integers(0, 3, n).tolist() for n in (5, 9, 5, 5, 9, 2, 5, 5)]
+    whole = mean_attention(model, rows)
+    monkeypatch.setattr(attention, "AT_ONCE", 2 * 2 * 2 * 25)
+    assert np.allclose(mean_attention(model, rows, progress=lambda *far: told.append(far)), whole)
+    assert told == [(1, 8), (3, 8), (5, 8), (6, 8), (7, 8), (8, 8)]
+
+
+def test_rows_sum_to_1_where_all_strings_are_equally_long():
+    model = trained_like()
+    rows = np.random.default_rng(0).integers(0, 3, (9, 7)).tolist()
+    patterns = mean_attention(model, rows)
+    assert patterns.shape == (2, 2, 7, 7)
+    assert np.allclose(patterns.sum(-1), 1.0)
+    assert not np.triu(patterns, 1).any()
+
+
+def test_strings_come_from_the_model_or_from_its_task():
+    model = trained_like()
+    own = strings_for(model, learnable("strings:length=4-6"), 50, seed=0)
+    assert {row[0] for row in own} == {2}
+    assert all(2 not in row[1:] and len(row) <= 13 for row in own)
+    assert own == strings_for(model, None, 50, seed=0)
+    assert own != strings_for(model, None, 50, seed=1)
+    both_ways = strings_for(trained_like(causal=False), learnable("strings:length=4-6"), 50, seed=0)
+    assert all(row[0] == row[-1] == 2 and 6 <= len(row) <= 8 for row in both_ways)
+    adder = program("addition:digits=3")
+    asked = strings_for(adder, task_of(adder), 5, seed=0)
+    assert all(len(row) == 11 for row in asked)  # 045+078=012: the 3 is written, not read
+    assert sum(int(adder.vocab.decode(row).split("=")[1]) for row in asked) > 0
+    with pytest.raises(HandloomError, match="no token to begin with, and its task is not known; give texts"):
+        strings_for(random_model(Config(vocab=3, block=4, d_model=4)), None, 5, seed=0)
+
+
+@pytest.mark.parametrize(("suffix", "begins"), [(".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")])
+def test_a_picture_of_every_kind_twice_the_same(tmp_path, suffix, begins):
+    patterns = mean_attention(trained_like(), [[2, 0, 1, 1, 0]])
+    paths = [draw_attention(patterns, tmp_path / f"{i}{suffix}", marks=[2, 99], title="$x^") for i in range(2)]
+    first, second = (path.read_bytes() for path in paths)
+    assert first == second
+    assert first.startswith(begins)
+    assert sorted(os.listdir(tmp_path)) == [f"0{suffix}", f"1{suffix}"]
+
+
+def test_marks_are_drawn_at_their_digits_and_only_where_there_is_such_a_digit():
+    from matplotlib.figure import Figure
+
+    axis = Figure().subplots()
+    attention.panel(axis, np.eye(5), "", 2.0)
+    attention.mark(axis, [1, 3])
+    drawn = {
+        (float(line.get_xdata()[0]), float(line.get_ydata()[0])) for line in axis.lines if line.get_marker() != "None"
+    }
+    assert drawn == {(1, -0.5), (3, -0.5), (4.5, 1), (4.5, 3)}
+
+
+def test_marks_change_the_picture_and_marks_elsewhere_do_not(tmp_path):
+    patterns = mean_attention(trained_like(), [[2, 0, 1, 1, 0]])
+    pictures = {}
+    for name, marks, first in (("none", [], 0), ("four", [4], 0), ("five", [5], 0), ("five from 1", [5], 1)):
+        path = draw_attention(patterns, tmp_path / "a.png", marks=marks, first=first, tokens=list("<0110"))
+        pictures[name] = path.read_bytes()
+    assert pictures["none"] == pictures["five"] != pictures["four"] == pictures["five from 1"]
+
+
+def test_labels_are_tokens_or_numbers():
+    assert attention.tick_labels(list("ab c"), 0, 4) == {0: "a", 1: "b", 2: "␣", 3: "c"}
+    assert attention.tick_labels(None, 0, 4) == {0: "0", 1: "1", 2: "2", 3: "3"}
+    assert attention.tick_labels(None, 1, 3) == {0: "1", 1: "2", 2: "3"}
+    assert attention.tick_labels(["0"] * 50, 0, 50) == {i: str(i) for i in range(0, 50, 5)}
+    assert [attention.readable(token) for token in ("\n", "a\tb", "remarkable")] == ["␣", "a\\tb", "remarka…"]
+
+
+@pytest.mark.parametrize("tokens", [["$a^", "_", "\\frac", "😀", "字"], ["<end>", "\n", " ", "a" * 99, "%"]])
+def test_any_token_can_be_a_label(tmp_path, tokens):
+    patterns = mean_attention(trained_like(), [[2, 0, 1, 1, 0]])
+    for suffix in (".png", ".svg"):
+        assert draw_attention(patterns, tmp_path / f"a{suffix}", tokens=tokens).stat().st_size > 1000
+
+
+@pytest.mark.parametrize(
+    ("make", "complaint"),
+    [
+        (lambda p: draw_attention(p, "a.gif"), r"a.gif is not a kind of picture that can be drawn; name it .png, .svg"),
+        (
+            lambda p: draw_attention(p[0], "a.png"),
+            r"patterns have the shape \(layers, heads, T, T\); these have \(2, 5",
+        ),
+        (lambda p: draw_attention(p, "a.png", tokens=["a"]), "there are 1 tokens for 5 positions"),
+        (lambda p: draw_attention(np.tile(p, (11, 10, 1, 1)), "a.png"), "22 × 20 heads are too many for one picture"),
+        (lambda p: draw_attention(p, "nowhere/a.png"), "there is no folder nowhere"),
+        (lambda p: mean_attention(trained_like(), []), "there are no strings to average over"),
+        (lambda p: mean_attention(trained_like(), [[0, 7]]), "token 7 is not in the vocabulary"),
+        (lambda p: mean_attention(program("hello"), [[0]]), "this model has no attention heads"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused_and_nothing_written(tmp_path, monkeypatch, make, complaint):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(HandloomError, match=complaint):
+        make(mean_attention(trained_like(), [[2, 0, 1, 1, 0]]))
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_picture_that_cannot_be_drawn_leaves_the_old_one(tmp_path, monkeypatch):
+    def failing(figure, suffix):
+        raise KeyboardInterrupt
+
+    (tmp_path / "a.png").write_bytes(b"old")
+    monkeypatch.setattr(attention, "drawn", failing)
+    with pytest.raises(KeyboardInterrupt):
+        draw_attention(np.ones((1, 1, 2, 2)), tmp_path / "a.png")
+    assert (tmp_path / "a.png").read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["a.png"]
+
+
+def handloom(tmp_path, *words, code=0):
+    done = subprocess.run([HANDLOOM, "heatmap", *words], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stdout if code == 0 else done.stderr
+
+
+def write_run(folder, rule="s[3]==s[8] and s[1]==s[-1]"):
+    folder.mkdir()
+    for name in ("model.safetensors", "model-500.safetensors"):
+        save(trained_like(), folder / name)
+    about = {"task": f"strings:rule={rule},length=9-12", "network": {}, "settings": {}}
+    (folder / "run.json").write_text(json.dumps(about))
+
+
+def test_the_command_on_a_program_a_run_and_a_kept_checkpoint(tmp_path):
+    assert handloom(tmp_path, "min", "6 2 12 0", "-o", "min.svg") == "min.svg\n"
+    assert (tmp_path / "min.svg").stat().st_size > 1000
+    write_run(tmp_path / "run")
+    said = json.loads(handloom(tmp_path, "run/model-500.safetensors", "--samples", "9", "--marks", "2", "--json"))
+    assert (said["file"], said["strings"], said["marks"]) == ("attention.png", 9, [2])
+    one = json.loads(handloom(tmp_path, "run", "0110110011", "--layer", "1", "--head", "0", "--json"))
+    assert one == {"file": "attention.png", "strings": 1, "longest": 11, "marks": [1, 3, 8, 10]}
+
+
+def test_marks_are_what_the_rule_names_at_every_length(tmp_path):
+    write_run(tmp_path / "run")
+    task = command.task_for(str(tmp_path / "run" / "model-500.safetensors"), trained_like())
+    assert command.named(task, [[0] * 10]) == [1, 3, 8, 10]
+    assert command.named(task, [[0] * n for n in (9, 12, 10, 0, 5)]) == [1, 3, 8]  # 0 and 5 are malformed
+    assert command.named(task, [[0] * 5]) == command.named(None, [[0] * 9]) == []
+    assert command.task_for("run-of-nothing", trained_like()) is None
+    (tmp_path / "run" / "run.json").write_text("[" * 10)
+    assert command.task_for(str(tmp_path / "run"), trained_like()) is None
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("min", "-o", "a.gif"), "a.gif is not a kind of picture that can be drawn"),
+        (("min", "-o", "no/a.png"), "cannot write no/a.png: there is no folder no"),
+        (("hello",), "this model has no attention heads"),
+        (("min", "--layer", "3"), "there is no layer 3; this model has layers 0 to 0"),
+        (("min", "--marks", "1,x"), "--marks '1,x' are not digits of a string; write them as 13,22"),
+        (("min", "1 2 x"), "token 'x' is not in the vocabulary"),
+    ],
+)
+def test_bad_input_gets_one_line_and_no_file(tmp_path, words, complaint):
+    said = handloom(tmp_path, *words, code=2)
+    assert complaint in said
+    assert said.count("\n") == 1
+    assert os.listdir(tmp_path) == []
+
+
+def test_without_matplotlib_it_says_what_to_install(tmp_path):
+    code = (
+        "import sys; sys.modules['matplotlib'] = None; sys.argv = ['handloom', 'heatmap', 'min']\n"
+        "from handloom.cli import main; main()"
+    )
+    run = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert run.returncode == 2
+    assert "a figure needs Matplotlib, which is not installed: pip install" in run.stderr
