@@ -14,6 +14,7 @@ import torch.nn.functional as F
 
 from handloom.core import HandloomError, Model, Vocab, load, save, torch_engine
 from handloom.core import params as parameters
+from handloom.learn.experiments import EXPERIMENTS
 from handloom.learn.folder import Folder
 from handloom.learn.network import Transformer
 from handloom.learn.runs import config_for, prepare, resume, train
@@ -420,3 +421,21 @@ def test_a_written_model_file_can_be_trained_on_from_the_command_line(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert isinstance(load(tmp_path / "runs/strings-1/model.safetensors"), Model)
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_experiment_can_be_made(name):
+    """Its task draws what it calls right, and its choices are ones there are."""
+    experiment = EXPERIMENTS[name]
+    training = prepare(experiment.task, **experiment.choices | {"count": 50, "steps": 1})
+    assert training.settings.batch == 32
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        assert training.task.verdict(*training.task.pair(rng)) == "right"
+
+
+def test_the_two_fibonacci_models_have_the_sizes_that_the_talk_gives():
+    for name, size in (("wagner/fibonacci-27k", 27_000), ("wagner/fibonacci-400k", 400_000)):
+        experiment = EXPERIMENTS[name]
+        training = prepare(experiment.task, **experiment.choices | {"count": 1000})
+        assert sum(array.size for array in training.trainer.arrays().values()) == pytest.approx(size, rel=0.15)

@@ -100,8 +100,8 @@ def learn(
     show(training, tensorboard, as_json)
 
 
-NAMES = """steps batch rate schedule warmup decay clip dropout count patience until lora layers heads d_head d_ff context
-norm place activation positions tied every samples keep seed lanes"""
+NAMES = """steps batch rate schedule warmup decay clip dropout count patience until lora layers heads d_head d_ff
+context norm place activation positions tied every samples keep seed lanes"""
 CHOICES = {name: name for name in NAMES.split()} | {"width": "d_model"}
 
 

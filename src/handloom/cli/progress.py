@@ -17,13 +17,15 @@ class Slowly:
 
     def __init__(self, what: str) -> None:
         self.what = what
-        self.next = time.monotonic() + PATIENCE
+        self.next = float("inf")  # until the first call: what is loaded before it is not what takes long
         self.bar: Any = None
 
     def __enter__(self) -> "Slowly":
         return self
 
     def __call__(self, done: int, most: int) -> None:
+        if self.next == float("inf"):
+            self.next = time.monotonic() + PATIENCE
         if self.bar is not None:
             self.bar.update(self.bar.task_ids[0], completed=done, total=most)
         elif time.monotonic() >= self.next:

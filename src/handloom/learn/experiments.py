@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 SHORT, LONG = "length=30-40", "length=50-200"
-SMALL = {"d_model": 24, "d_ff": 96}  # 27,000 to 30,000 parameters
-LARGE = {"d_model": 88, "d_ff": 352}  # about 400,000
+SMALL = {"d_model": 24, "d_ff": 80}  # 27,000 parameters
+LARGE = {"d_model": 88, "d_ff": 384}  # 400,000
 
 
 @dataclass(frozen=True)
