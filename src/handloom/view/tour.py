@@ -120,6 +120,20 @@ print("the logits by less than 1e-12:", np.abs(after - before).max() < 1e-12)
 """,
     ),
     Stop(
+        "Weights from data",
+        "A model learns a rule from 1,000 strings: the third digit equals the eighth. Its head looks where one would.",
+        """
+training = hl.train("strings:rule=s[3]==s[8],length=10-12", count=1000,
+                    steps=400, every=400, layers=1, heads=2, d_model=32, rate=3e-3)
+print(f"{training.evaluation.success:.0%} of fresh strings obey the rule")
+learnt = training.model()
+pattern = hl.trace(learnt, "0110110", want="0.pattern")["0.pattern"]
+for head in range(2):
+    print(f"about to write digit 8, head {head} gives digit 3 {pattern[head, 7, 3]:.0%}")
+""",
+        needs="torch",
+    ),
+    Stop(
         "Keep it",
         "One safetensors file holds everything, and a file that has been damaged is refused.",
         """
