@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from handloom.learn.experiments import EXPERIMENTS
 from handloom.learn.folder import Folder
 from handloom.learn.network import Transformer
 from handloom.learn.runs import config_for, prepare, resume, train
+from handloom.learn.sampling import sample
 from handloom.learn.settings import Settings
 from handloom.learn.strings import NOTHING, Strings, choose, collect, hide, lanes_of, pad, split
 from handloom.learn.trainer import TorchTrainer
@@ -439,3 +441,44 @@ def test_the_two_fibonacci_models_have_the_sizes_that_the_talk_gives():
         experiment = EXPERIMENTS[name]
         training = prepare(experiment.task, **experiment.choices | {"count": 1000})
         assert sum(array.size for array in training.trainer.arrays().values()) == pytest.approx(size, rel=0.15)
+
+
+def test_tensorboard_files_hold_the_metrics(tmp_path):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    done = handloom("learn", RULE, "--steps", 10, "--tensorboard", "--json", *TINY, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    events = EventAccumulator(str(tmp_path / "runs/strings-1"))
+    events.Reload()
+    lines = Folder.old(tmp_path / "runs/strings-1").metrics()
+    held_out = [scalar.value for scalar in events.Scalars("loss/held_out")]
+    assert held_out == pytest.approx([line["held_out"] for line in lines], rel=1e-6)
+
+
+def test_a_run_that_cannot_begin_leaves_no_folder(tmp_path):
+    """Here because TensorBoard is not there: a module of that name that cannot be imported stands in its place."""
+    (tmp_path / "tensorboard.py").write_text("raise ImportError")
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    done = handloom("learn", RULE, "--tensorboard", *TINY, cwd=tmp_path, env=os.environ | {"PYTHONPATH": path})
+    assert done.returncode == 2
+    assert "handloom[board]" in done.stderr
+    assert not list((tmp_path / "runs").iterdir())
+
+
+@pytest.mark.parametrize("kind", ["bigram", "lstm", "mlp"])
+def test_other_kinds_are_trained_sampled_and_resumed_from_the_command_line(tmp_path, kind):
+    words = ["learn", RULE, "--kind", kind, "--steps", 10, "--count", 100, "--samples", 10, "--every", 5, "--json"]
+    done = handloom(*words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(handloom("resume", "runs/strings-1", "--steps", 12, "--json", cwd=tmp_path).stdout)["steps"] == 12
+    sampled = json.loads(handloom("sample", "runs/strings-1", "--json", cwd=tmp_path).stdout)
+    assert len(sampled["samples"]) == 20
+    info = handloom("info", "runs/strings-1", cwd=tmp_path)
+    assert (info.returncode, "handloom sample" in info.stderr) == ((0, False) if kind == "bigram" else (2, True))
+
+
+def test_samples_have_the_form_that_is_asked_for(tmp_path):
+    train(RULE, folder=tmp_path / "a", steps=2, every=2, **SMALL)
+    found = sample(tmp_path / "a", 30, "01", format="[01]{7,8}0", seed=3)
+    assert all(re.fullmatch("01[01]{5,6}0", text) for text in found.samples)
+    assert found == sample(tmp_path / "a", 30, "01", format="[01]{7,8}0", seed=3)

@@ -11,6 +11,12 @@ if TYPE_CHECKING:
 
 MODEL_HELP = "A model file, a .taotp file, a run folder, or a program with its parameters: hello, hello:message=Hi."
 ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help=MODEL_HELP, show_default=False)]
+TopK = Annotated[int | None, typer.Option("--top-k", help="Draw from the K likeliest tokens.", metavar="K")]
+TopP = Annotated[float | None, typer.Option("--top-p", help="Draw from the fewest tokens that hold P.", metavar="P")]
+FormatOption = Annotated[
+    str | None, typer.Option("--format", help="What the whole text must match, such as [01]{30,40}.", metavar="REGEX")
+]
+SeedOption = Annotated[int, typer.Option(help="One seed gives one result.", min=0)]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON value and nothing else.")]
 
 

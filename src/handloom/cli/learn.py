@@ -131,6 +131,12 @@ def best_device() -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
+def board_of(path: Path) -> "Watch":
+    from handloom.learn.tensorboard import board
+
+    return board(path)
+
+
 def both(one: "Watch", other: "Watch") -> "Watch":
     def watch(report: "Report") -> None:
         one(report)
@@ -148,13 +154,13 @@ def show(training: "Training", tensorboard: bool, as_json: bool) -> None:
         return
     folder = training.folder
     assert folder is not None
-    with TrainingView(str(folder.path)) as view:
-        training.watch = view
-        if tensorboard:
-            from handloom.learn.tensorboard import board
-
-            training.watch = both(view, board(folder.path))
-        training.run()
+    try:
+        with TrainingView(str(folder.path)) as view:
+            training.watch = both(view, board_of(folder.path)) if tensorboard else view
+            training.run()
+    except BaseException:
+        folder.remove_if_unused()
+        raise
     evaluation = training.evaluation
     assert evaluation is not None
     result = {

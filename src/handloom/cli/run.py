@@ -4,7 +4,16 @@ from typing import Annotated
 
 import typer
 
-from handloom.cli.arguments import JsonOption, ModelArgument, find_model, print_json
+from handloom.cli.arguments import (
+    FormatOption,
+    JsonOption,
+    ModelArgument,
+    SeedOption,
+    TopK,
+    TopP,
+    find_model,
+    print_json,
+)
 from handloom.cli.progress import Slowly
 
 Inputs = Annotated[list[str] | None, typer.Argument(metavar="INPUT…", help="Texts to go on from; none: the empty one.")]
@@ -18,12 +27,10 @@ def run(
     ] = None,
     stop: Annotated[list[str] | None, typer.Option(help="Stop at this token; may be given again.")] = None,
     temperature: Annotated[float, typer.Option(help="0 takes the likeliest token; above it tokens are drawn.")] = 0.0,
-    top_k: Annotated[int | None, typer.Option(help="Draw from the K likeliest tokens.", metavar="K")] = None,
-    top_p: Annotated[float | None, typer.Option(help="Draw from the fewest tokens that hold P.", metavar="P")] = None,
-    seed: Annotated[int, typer.Option(help="One seed gives one result.", min=0)] = 0,
-    format: Annotated[
-        str | None, typer.Option(help="What INPUT and output together must match, such as [01]{30,40}.", metavar="F")
-    ] = None,
+    top_k: TopK = None,
+    top_p: TopP = None,
+    format: FormatOption = None,
+    seed: SeedOption = 0,
     engine: Annotated[str, typer.Option(help="reference (NumPy, float64) or torch.")] = "reference",
     unchecked: Annotated[
         bool, typer.Option("--unchecked", help="Take any input, also what the program was not made for.")

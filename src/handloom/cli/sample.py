@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from handloom.cli.arguments import JsonOption, print_json
+from handloom.cli.arguments import FormatOption, JsonOption, SeedOption, TopK, TopP, print_json
 from handloom.cli.progress import Slowly
 
 
@@ -14,13 +14,11 @@ def sample(
     count: Annotated[int, typer.Option("-n", "--count", help="How many.", min=1)] = 20,
     prompt: Annotated[str, typer.Option(help="How each begins (for a task: the question).")] = "",
     temperature: Annotated[float, typer.Option(help="0 takes the likeliest token; above 1 is wilder.")] = 1.0,
-    top_k: Annotated[int | None, typer.Option(help="Draw from the K likeliest tokens.", metavar="K")] = None,
-    top_p: Annotated[float | None, typer.Option(help="Draw from the fewest tokens that hold P.", metavar="P")] = None,
-    format: Annotated[
-        str | None, typer.Option(help="Only strings of this form, a regular expression.", metavar="REGEX")
-    ] = None,
+    top_k: TopK = None,
+    top_p: TopP = None,
+    format: FormatOption = None,
     best: Annotated[bool, typer.Option("--best", help="The model at its best held-out loss, not the last.")] = False,
-    seed: Annotated[int, typer.Option(help="One seed gives one set of samples.", min=0)] = 0,
+    seed: SeedOption = 0,
     as_json: JsonOption = False,
 ) -> None:
     """Sample strings from a run's model: one a line, and how many of them are right, new and malformed.

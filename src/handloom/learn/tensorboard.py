@@ -12,7 +12,7 @@ def board(folder: Path) -> Watch:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError as error:
         raise HandloomError(
-            "TensorBoard files need tensorboard, which is not installed: pip install tensorboard"
+            "TensorBoard files need tensorboard, which is not installed: pip install 'handloom[board]'"
         ) from error
     writer = SummaryWriter(str(folder))
 
