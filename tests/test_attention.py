@@ -17,6 +17,7 @@ from handloom.core import Config, HandloomError, Vocab, reference, save
 from handloom.tasks import learnable
 from handloom.view import attention
 from handloom.view.attention import draw_attention, mean_attention, strings_for
+from handloom.view.curves import draw_curves
 from handloom.write import program, task_of
 
 HANDLOOM = Path(sys.executable).with_name("handloom")
@@ -160,11 +161,11 @@ def test_what_cannot_be_drawn_is_refused_and_nothing_written(tmp_path, monkeypat
 
 
 def test_a_picture_that_cannot_be_drawn_leaves_the_old_one(tmp_path, monkeypatch):
-    def failing(figure, suffix):
+    def failing(*given, **more):
         raise KeyboardInterrupt
 
     (tmp_path / "a.png").write_bytes(b"old")
-    monkeypatch.setattr(attention, "drawn", failing)
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", failing)
     with pytest.raises(KeyboardInterrupt):
         draw_attention(np.ones((1, 1, 2, 2)), tmp_path / "a.png")
     assert (tmp_path / "a.png").read_bytes() == b"old"
@@ -233,3 +234,14 @@ def test_without_matplotlib_it_says_what_to_install(tmp_path):
     run = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert run.returncode == 2
     assert "a figure needs Matplotlib, which is not installed: pip install" in run.stderr
+
+
+def test_curves_of_runs_are_drawn_and_runs_without_any_are_refused(tmp_path):
+    line = {"step": 10, "success": 0.5, "held_out": 0.7, "loss": 0.8}
+    picture = draw_curves({"one": [line, line | {"step": 20}], "two": [line]}, tmp_path / "curves.svg").read_text()
+    assert picture.startswith("<?xml")
+    with pytest.raises(HandloomError, match="two has not been evaluated"):
+        draw_curves({"one": [line], "two": []}, tmp_path / "curves.svg")
+    with pytest.raises(HandloomError, match="not a kind of picture"):
+        draw_curves({"one": [line]}, tmp_path / "curves.txt")
+    assert (tmp_path / "curves.svg").read_text() == picture

@@ -226,7 +226,7 @@ def test_without_matplotlib_the_figure_says_what_to_install():
         "draw([Precision(10, 10, 5, (1.0,))], 'a.png')"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert "a figure needs Matplotlib, which is not installed: pip install matplotlib" in run.stderr
+    assert "a figure needs Matplotlib, which is not installed: pip install 'handloom[view]'" in run.stderr
 
 
 def test_widths_at_which_ten_a_hundred_and_a_thousand_entries_fit():

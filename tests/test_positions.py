@@ -528,7 +528,7 @@ def test_without_matplotlib_the_figures_say_what_to_install(tmp_path):
         f"figures({str(tmp_path / 'made')!r})"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert "pictures need matplotlib, which is not installed: pip install" in run.stderr
+    assert "a figure needs Matplotlib, which is not installed: pip install" in run.stderr
     assert not (tmp_path / "made").exists()
 
 

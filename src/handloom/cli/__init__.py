@@ -11,6 +11,7 @@ import typer
 
 from handloom.cli.attention import heatmap
 from handloom.cli.certify import certify
+from handloom.cli.curves import curves
 from handloom.cli.info import info
 from handloom.cli.learn import learn, resume
 from handloom.cli.run import run
@@ -33,6 +34,7 @@ app.add_typer(write)
 app.command()(learn)
 app.command()(resume)
 app.command()(sample)
+app.command()(curves)
 app.command()(heatmap)
 app.command()(tour)
 

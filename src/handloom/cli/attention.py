@@ -41,7 +41,7 @@ def heatmap(
     """
     from handloom.core.files import check_place
     from handloom.view.attention import check_heads, draw_attention, mean_attention, strings_for
-    from handloom.view.lookup_figure import check_format, matplotlib_parts
+    from handloom.view.figure import check_format, matplotlib_parts
 
     check_format(output)
     check_place(output)

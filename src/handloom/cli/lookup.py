@@ -28,7 +28,8 @@ def precision(
     from dataclasses import asdict
 
     from handloom.core.files import check_place
-    from handloom.view.lookup_figure import check_format, draw
+    from handloom.view.figure import check_format
+    from handloom.view.lookup_figure import draw
     from handloom.write.lookup_evaluation import QUICK, evaluate
 
     check_place(output)

@@ -8,7 +8,6 @@ the square root, so that a tenth can be seen beside one. Digits are counted from
 digit 0; row t is where digit t + 1 is written. Triangles at the margin are the digits that a rule names.
 """
 
-import io
 import textwrap
 import warnings
 from collections.abc import Callable, Sequence
@@ -19,11 +18,10 @@ from typing import Any
 import numpy as np
 
 from handloom.core import HandloomError, Model, choose_engine, generate
-from handloom.core.files import write_atomically
 from handloom.core.tokens import check_tokens
 from handloom.tasks import Language, Learnable
+from handloom.view.figure import STYLE, check_format, matplotlib_parts, write_figure
 from handloom.view.heatmap import BLUE
-from handloom.view.lookup_figure import check_format, matplotlib_parts
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Progress = Callable[[int, int], None]
@@ -118,10 +116,9 @@ def draw_attention(
     if tokens is not None and len(tokens) != length:
         raise HandloomError(f"there are {len(tokens)} tokens for {length} positions; give one for each")
     figure_class, styles = matplotlib_parts()
-    settings = {"svg.hashsalt": "handloom", "svg.fonttype": "path", "text.parse_math": False, "font.size": 9}
     side = panel_side(length, columns)
     size = (side * columns + 1.3, side * rows + 0.7)
-    with styles(settings), warnings.catch_warnings():
+    with styles(STYLE | {"font.size": 9}), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a token for which there is no glyph is drawn as a box
         figure = figure_class(figsize=size, layout="constrained")
         axes = figure.subplots(rows, columns, squeeze=False)
@@ -138,8 +135,7 @@ def draw_attention(
         figure.suptitle(textwrap.fill(title, int(13 * size[0])), fontsize=10)
         figure.supxlabel("position looked at", fontsize=9)
         figure.supylabel("position that looks", fontsize=9)
-        write_atomically(path, drawn(figure, path.suffix))
-    return path
+        return write_figure(figure, path)
 
 
 def check_patterns(values: Array) -> tuple[int, int, int]:
@@ -201,11 +197,3 @@ def mark(axis: Any, places: Sequence[int]) -> None:
         axis.axhline(place, **style)
         for x, y, shape in ((place, -0.5, 11), (end, place, 8)):  # carets: their points touch the frame
             axis.plot([x], [y], marker=shape, color=MARK, markersize=4, clip_on=False, linestyle="none")
-
-
-def drawn(figure: Any, suffix: str) -> bytes:
-    """The file's bytes, without a date, so that equal patterns make equal files."""
-    buffer = io.BytesIO()
-    dates: dict[str, dict[str, None]] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
-    figure.savefig(buffer, format=suffix[1:], dpi=160, metadata=dates.get(suffix))
-    return buffer.getvalue()

@@ -16,6 +16,7 @@ import numpy as np
 
 from handloom.core import HandloomError
 from handloom.core.reference import softmax
+from handloom.view.figure import matplotlib_parts
 from handloom.view.heatmap import BLUE, ORANGE
 from handloom.write import positions as encodings
 from handloom.write.encodings import Array
@@ -289,11 +290,7 @@ FIGURES: dict[str, Callable[[str], Drawn]] = {
 
 def make_figure(width: float = 6, height: float = 4, columns: int = 1, rows: int = 1) -> Any:
     """A Matplotlib Figure and its axes; no window, no global state."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise HandloomError("pictures need matplotlib, which is not installed: pip install 'handloom[view]'") from error
-    picture = Figure(figsize=(width, height), layout="constrained")
+    picture = matplotlib_parts()[0](figsize=(width, height), layout="constrained")
     return picture, picture.subplots(rows, columns)
 
 

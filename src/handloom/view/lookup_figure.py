@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from handloom.core import HandloomError
+from handloom.view.figure import LINES, STYLE, check_format, matplotlib_parts, tidy, write_figure
 from handloom.write.lookup_evaluation import Precision
-
-FORMATS = (".png", ".svg", ".pdf")
-LINES = [("#1b6ca8", "o"), ("#c9561c", "s"), ("#3a7d44", "^"), ("#7a4f9a", "D"), ("#555555", "v")]
 
 
 def draw(results: Sequence[Precision], path: str | Path) -> Path:
@@ -24,7 +22,7 @@ def draw(results: Sequence[Precision], path: str | Path) -> Path:
         raise HandloomError("there are no results to draw; evaluate() makes some")
     figure_class, styles = matplotlib_parts()
     panels = sorted({result.entries for result in results})
-    with styles({"svg.hashsalt": "handloom", "svg.fonttype": "path", "font.size": 10}):
+    with styles(STYLE | {"font.size": 10}):
         figure = figure_class(figsize=(3.4 * len(panels) + 0.4, 3.5), layout="constrained")
         axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
         for axis, entries in zip(axes, panels, strict=True):
@@ -32,14 +30,7 @@ def draw(results: Sequence[Precision], path: str | Path) -> Path:
         axes[0].set_ylabel("entries that come out right")
         handles, labels = axes[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), frameon=False)
-        # no date, so that equal results make equal files
-        figure.savefig(path, dpi=160, metadata={"Date": None} if path.suffix == ".svg" else None)
-    return path
-
-
-def check_format(path: Path) -> None:
-    if path.suffix not in FORMATS:
-        raise HandloomError(f"{path} is not a kind of picture that can be drawn; name it {', '.join(FORMATS)}")
+        return write_figure(figure, path)
 
 
 def panel(axis: Any, entries: int, results: Sequence[Precision]) -> None:
@@ -55,16 +46,4 @@ def panel(axis: Any, entries: int, results: Sequence[Precision]) -> None:
     axis.set_xlabel("width of the model")
     axis.set_ylim(-0.03, 1.03)
     axis.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0 %", "25 %", "50 %", "75 %", "100 %"])
-    axis.grid(color="#dddddd", linewidth=0.6)
-    axis.set_axisbelow(True)
-    axis.spines[["top", "right"]].set_visible(False)
-
-
-def matplotlib_parts() -> tuple[Any, Any]:
-    """Its Figure, which needs no screen, and its context for styles; imported only here, for it is slow to load."""
-    try:
-        from matplotlib import rc_context
-        from matplotlib.figure import Figure
-    except ModuleNotFoundError as error:
-        raise HandloomError("a figure needs Matplotlib, which is not installed: pip install matplotlib") from error
-    return Figure, rc_context
+    tidy(axis)

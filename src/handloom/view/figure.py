@@ -1,0 +1,45 @@
+"""What all figures share: Matplotlib, loaded when it is needed; the kinds of files; equal figures make equal files."""
+
+import io
+from pathlib import Path
+from typing import Any
+
+from handloom.core import HandloomError
+from handloom.core.files import write_atomically
+
+FORMATS = (".png", ".svg", ".pdf")
+LINES = [("#1b6ca8", "o"), ("#c9561c", "s"), ("#3a7d44", "^"), ("#7a4f9a", "D"), ("#555555", "v")]
+STYLE = {"svg.hashsalt": "handloom", "svg.fonttype": "path", "text.parse_math": False}
+
+
+def check_format(path: Path) -> None:
+    if path.suffix not in FORMATS:
+        raise HandloomError(f"{path} is not a kind of picture that can be drawn; name it {', '.join(FORMATS)}")
+
+
+def matplotlib_parts() -> tuple[Any, Any]:
+    """Its Figure, which needs no screen, and its context for styles; imported only here, for it is slow to load."""
+    try:
+        from matplotlib import rc_context
+        from matplotlib.figure import Figure
+    except ModuleNotFoundError as error:
+        raise HandloomError(
+            "a figure needs Matplotlib, which is not installed: pip install 'handloom[view]'"
+        ) from error
+    return Figure, rc_context
+
+
+def write_figure(figure: Any, path: Path) -> Path:
+    """Write it, all or nothing, without a date."""
+    buffer = io.BytesIO()
+    dates: dict[str, dict[str, None]] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
+    figure.savefig(buffer, format=path.suffix[1:], dpi=160, metadata=dates.get(path.suffix))
+    write_atomically(path, buffer.getvalue())
+    return path
+
+
+def tidy(axis: Any) -> None:
+    """A light grid and no frame."""
+    axis.grid(color="#dddddd", linewidth=0.6)
+    axis.set_axisbelow(True)
+    axis.spines[["top", "right"]].set_visible(False)
