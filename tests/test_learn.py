@@ -24,6 +24,7 @@ from handloom.learn.settings import Settings
 from handloom.learn.strings import NOTHING, Strings, choose, collect, hide, lanes_of, pad, split
 from handloom.learn.trainer import TorchTrainer
 from handloom.tasks import Language, learnable
+from handloom.tasks.catalogue import TASKS
 
 SMALL = {"layers": 2, "heads": 2, "d_model": 16, "count": 200, "samples": 20}
 RULE = "strings:rule=s[2]==s[5],length=6-9"
@@ -482,3 +483,11 @@ def test_samples_have_the_form_that_is_asked_for(tmp_path):
     found = sample(tmp_path / "a", 30, "01", format="[01]{7,8}0", seed=3)
     assert all(re.fullmatch("01[01]{5,6}0", text) for text in found.samples)
     assert found == sample(tmp_path / "a", 30, "01", format="[01]{7,8}0", seed=3)
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_every_task_can_be_learnt(name):
+    """A step and an evaluation of each; nobody expects that it has learnt much."""
+    training = train(name, steps=1, every=1, layers=1, heads=1, d_model=8, count=20, samples=5, lanes=1)
+    assert np.isfinite(training.held_out_loss)
+    assert len(training.evaluation.samples) == 5

@@ -11,7 +11,7 @@ from handloom.cli.progress import PAUSE
 if TYPE_CHECKING:
     from handloom.learn.training import Report
 
-SHOWN = 5  # samples
+SHOWN, WIDE = 5, 60  # samples; characters of the bar
 REFRESH = 0.1  # seconds
 
 
@@ -70,14 +70,13 @@ class TrainingView:
 
     def picture(self, report: "Report") -> Any:
         from rich.console import Group
-        from rich.progress_bar import ProgressBar
         from rich.text import Text
 
-        speed = self.speed(report)
+        speed, done = self.speed(report), WIDE * report.step // max(1, report.steps)
         left = duration((report.steps - report.step) / max(1e-9, speed))
         parts: list[Any] = [
             Text(f"{self.title}  step {report.step:,} of {report.steps:,}  {speed:.1f} a second  {left} left"),
-            ProgressBar(report.steps, report.step, width=60),
+            Text("━" * done, style="green") + Text("━" * (WIDE - done), style="dim"),
             Text(f"loss {self.loss:.4f}"),
         ]
         if (seen := self.evaluated) is not None and (e := seen.evaluation) is not None:

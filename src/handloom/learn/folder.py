@@ -118,6 +118,7 @@ class Folder:
 
 def next_free(name: str) -> Path:
     """runs/strings-1 for the first run of a task of that name, runs/strings-2 for the second, …"""
-    words = re.findall(r"[A-Za-z0-9]+", Path(name.partition(":")[0]).stem) or ["run"]
+    known = "strings" if "[" in name.partition(":")[0] else Path(name.partition(":")[0]).stem  # a rule is of strings
+    words = re.findall(r"[A-Za-z0-9]+", known) or ["run"]
     taken = (Path("runs") / f"{'-'.join(words)}-{number}" for number in count(1))
     return next(path for path in taken if not path.exists())
