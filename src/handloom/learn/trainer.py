@@ -20,6 +20,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from handloom.core import torch_engine
+from handloom.core.memory import keep_freed_memory
 from handloom.learn.network import Arrays, Network
 from handloom.learn.settings import Settings
 from handloom.learn.strings import NOTHING, Batch, Lanes
@@ -40,6 +41,7 @@ class TorchTrainer:
         share: AllReduce | None = None,
         first_lane: int = 0,
     ) -> None:
+        keep_freed_memory()
         self.network, self.settings, self.device, self.share = network, settings, device, share
         names = sorted(arrays.keys() - network.frozen)  # always in one order, for sums depend on it
         names.sort(key=lambda name: not is_decayed(name, arrays[name]))  # those that decay first

@@ -17,6 +17,7 @@ from handloom.core import Config, HandloomError, Model, count
 from handloom.core.config import whole
 from handloom.core.engines import Decoder, choose_engine
 from handloom.core.errors import shown
+from handloom.core.memory import keep_freed_memory
 from handloom.tasks import Task
 from handloom.write.certificate import Certificate, Progress
 from handloom.write.programs import prover_of, task_of
@@ -87,13 +88,6 @@ def prepare(model: Model, dtype: str | None) -> tuple[Model, Decoder]:
         if model.dtype == np.float32:
             raise
         return model, choose_engine("reference").Decoder(model)
-
-
-def keep_freed_memory() -> None:
-    """glibc gives large blocks back to the system when they are freed, and the next one is made of fresh pages: two
-    thirds of the time of a wide model (docs/LOG.md). Once a block was freed it keeps those of up to that size, of which
-    32 MiB is the most, and twice as much in all (mallopt(3), M_MMAP_THRESHOLD). So one is freed."""
-    np.empty(2**25 - 2**16, np.uint8)
 
 
 def batches(model: Model, task: Task, inputs: Iterable[list[int]]) -> Iterator[tuple[list[list[int]], list[list[int]]]]:
