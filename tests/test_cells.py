@@ -404,7 +404,7 @@ def test_a_damaged_file_is_refused_in_one_line(tmp_path):
         ({"kind": "mlp", "context": 0}, "context=0 must be a whole number of at least 1"),
         ({"kind": "mlp", "d_ff": 10**30}, "must be at most 1000000"),
         ({"kind": "gru", "d_ff": 1.5}, "d_ff=1.5 must be a whole number of at least 1"),
-        ({"kind": "rnn", "lora": 2}, "lora is for transformers, and this is a rnn: leave it out"),
+        ({"kind": "rnn", "lora": 2}, "lora learns changes of a model that there is"),
         ({"kind": "encoder-decoder"}, "an encoder-decoder answers questions, and here are only strings"),
         ({"kind": "rnn", "contxt": 3}, "no setting 'contxt'"),
     ],

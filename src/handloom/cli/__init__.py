@@ -16,6 +16,7 @@ from handloom.cli.info import info
 from handloom.cli.learn import learn, resume
 from handloom.cli.run import run
 from handloom.cli.sample import sample
+from handloom.cli.tasks import tasks
 from handloom.cli.tour import tour
 from handloom.cli.write import write
 
@@ -31,6 +32,7 @@ app.command()(run)
 app.command()(info)
 app.command()(certify)
 app.add_typer(write)
+app.command()(tasks)
 app.command()(learn)
 app.command()(resume)
 app.command()(sample)

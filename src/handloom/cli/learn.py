@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 TASK_HELP = (
     "A task with its parameters (strings:rule=s[13]==s[22],length=30-40), a rule (s[13]==s[22]), a text file with a "
-    "string a line, a Python file that defines `task`, or an experiment (wagner/13-22)."
+    "string a line, a Python file that defines `task`, or an experiment (wagner/13-22). `handloom tasks` lists them."
 )
 TRAINING, MODEL, RUN = "Training", "Model", "Run"
 
@@ -76,6 +76,7 @@ def learn(
     handloom learn names.txt --steps 5000 --dropout 0.1
     handloom learn addition:digits=2 --layers 2 --width 128 --schedule cosine
     """
+    from handloom.core import HandloomError
     from handloom.learn.experiments import EXPERIMENTS
     from handloom.learn.folder import Folder
     from handloom.learn.runs import keep as keep_in
@@ -84,6 +85,8 @@ def learn(
     given = {k: v for k, v in locals().items() if k in CHOICES and v is not None}
     chosen = {CHOICES[key]: value for key, value in given.items()} | ({"causal": False} if masked else {})
     about: dict[str, Any] = {}
+    if task.startswith("wagner/") and task not in EXPERIMENTS:
+        raise HandloomError(f"no experiment {task}; there are {', '.join(EXPERIMENTS)}")
     if task in EXPERIMENTS:
         about = {"experiment": task, "claim": EXPERIMENTS[task].claim}
         chosen = EXPERIMENTS[task].choices | chosen

@@ -14,6 +14,7 @@ from typing import Any
 import handloom
 from handloom.core import Config, HandloomError, Model, Vocab
 from handloom.core.errors import shown
+from handloom.core.files import one_line
 from handloom.learn import cells
 from handloom.learn.cell_learner import CellLearner
 from handloom.learn.cell_models import CellModel
@@ -68,6 +69,11 @@ def prepare(
     """The same, not yet run."""
     if unknown := sorted(set(choices) - SETTINGS - SIZES):
         raise HandloomError(f"no setting {shown(unknown[0])}; there are {', '.join(sorted(SETTINGS | SIZES))}")
+    check_device(device)
+    if start and kind != "transformer":
+        raise HandloomError(f"a kind is given ({kind}), but a model that is trained on stays what it is: leave it out")
+    if choices.get("lora") and not start:
+        raise HandloomError("lora learns changes of a model that there is; name it with start, or leave lora out")
     settings = Settings(**{"lanes": cores(device)} | {k: v for k, v in choices.items() if k in SETTINGS})
     known = learnable(task) if isinstance(task, str) else task
     strings = collect(known, settings.count, settings.seed)
@@ -169,6 +175,7 @@ def resume(
 
 def reopen(folder: Folder, steps: int | None, device: str, watch: Watch, task: Learnable | None = None) -> Training:
     """A run as its folder says, at its last checkpoint."""
+    check_device(device)
     about = folder.about()
     settings = Settings.from_json(about["settings"])
     if steps is not None and steps != settings.steps:
@@ -186,6 +193,16 @@ def task_of_run(folder: Folder, about: dict[str, Any]) -> Learnable:
     if name is None:
         raise HandloomError(f"{folder.path} is a run of a task without a name; give the task: resume(folder, task=…)")
     return learnable(str(folder.path / name) if name in COPIES else name)
+
+
+def check_device(device: str) -> None:
+    """Refuse a device that is not there."""
+    import torch
+
+    try:
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError, ImportError) as error:
+        raise HandloomError(f"no device {shown(device)} here ({one_line(error)}); cpu is always there") from error
 
 
 def cores(device: str) -> int:

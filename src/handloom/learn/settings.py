@@ -40,12 +40,12 @@ class Settings:
             whole(name, getattr(self, name), value)
         if self.schedule not in get_args(Schedule):
             raise HandloomError(f"schedule={shown(self.schedule)} must be one of {', '.join(get_args(Schedule))}")
-        limits = dict.fromkeys(("rate", "decay", "clip"), math.inf) | {"dropout": 1.0, "until": 1.01}
+        limits = dict.fromkeys(("rate", "decay", "clip"), math.inf) | {"dropout": 0.99, "until": 1.0}
         for name, most in limits.items():
             value = getattr(self, name)
-            if not is_number(value) or not 0.0 <= value < most:
-                upto = "" if most == math.inf else f" and below {most:g}"
-                raise HandloomError(f"{name}={shown(value)} must be a number, 0 or more{upto}")
+            if not is_number(value) or not 0.0 <= value <= most:
+                allowed = "0 or more" if most == math.inf else f"from 0 to {most:g}"
+                raise HandloomError(f"{name}={shown(value)} must be a number {allowed}")
         object.__setattr__(self, "betas", tuple(self.betas))
 
     def rate_at(self, step: int) -> float:

@@ -65,7 +65,7 @@ def split(strings: Strings, seed: int) -> tuple[Strings, Strings]:
     """To learn from, and held out: a tenth, at most a thousand, drawn at random."""
     held_out = min(1000, len(strings) // 10)
     if not held_out:
-        raise HandloomError(f"there are {len(strings)} strings; to learn, and hold out a tenth, takes 10 or more")
+        raise HandloomError(f"to learn, and hold out a tenth, takes 10 strings or more; here is {len(strings)}")
     order = np.random.default_rng((seed, 1)).permutation(len(strings))
     return strings.part(np.sort(order[held_out:])), strings.part(np.sort(order[:held_out]))
 
