@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+import json
 import re
 import runpy
 import subprocess
@@ -111,3 +112,17 @@ def test_the_page_on_the_machine_names_every_site_and_every_field():
         assert f"`{site}`" in text, site
     for field in Config.__dataclass_fields__:
         assert f"`{field}`" in text, field
+
+
+def test_the_page_on_the_talk_says_what_the_stored_runs_say():
+    rows = re.findall(
+        r"^\| `wagner/([^`]+)`.*? \| ([\d,]+) \| ([\d.]+) % \| ([\d.]+) % \|$",
+        (ROOT / "docs" / "talk.md").read_text(),
+        re.MULTILINE,
+    )
+    assert len(rows) >= 8
+    for run, steps, right, new in rows:
+        data = (ROOT / "docs" / "talk" / f"{run.replace(' --', '-').replace(' ', '-')}.jsonl").read_text()
+        lines = {line["step"]: line for line in map(json.loads, data.splitlines())}
+        line = lines[int(steps.replace(",", ""))]
+        assert (f"{line['success']:.1%}", f"{line['new']:.1%}") == (f"{right}%", f"{new}%"), run
