@@ -1,7 +1,5 @@
 """Training: exact gradients, exact resumption, and the ways to begin and to end."""
 
-import json
-import os
 import re
 import signal
 import subprocess
@@ -13,7 +11,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from handloom.core import HandloomError, Model, Vocab, load, save, torch_engine
+from handloom.core import HandloomError, Vocab, load, torch_engine
 from handloom.core import params as parameters
 from handloom.learn.experiments import EXPERIMENTS
 from handloom.learn.folder import Folder
@@ -27,6 +25,8 @@ from handloom.tasks import Language, learnable
 from handloom.tasks.catalogue import TASKS
 
 SMALL = {"layers": 2, "heads": 2, "d_model": 16, "count": 200, "samples": 20}
+
+
 RULE = "strings:rule=s[2]==s[5],length=6-9"
 
 
@@ -224,7 +224,7 @@ def test_models_are_kept_on_the_way(tmp_path):
 
 
 def test_fine_tuning_from_a_written_program():
-    """The hand-written adder, pushed off its weights, finds its way back; with LoRA all but the changes stay."""
+    """The hand-written adder is right before, still right after small steps, and its model says what it was."""
     from handloom.write import program
 
     adder = program("addition", digits=1)
@@ -355,80 +355,6 @@ def test_a_damaged_run_is_refused_in_one_line(tmp_path):
         resume(tmp_path / "a")
 
 
-def handloom(*words, cwd, **more):
-    command = [sys.executable, "-m", "handloom", *map(str, words)]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300, **more)
-
-
-TINY = ["--layers", "1", "--heads", "1", "--width", "8", "--count", "100", "--samples", "10", "--every", "5"]
-
-
-def test_three_commands_from_a_text_file_to_samples(tmp_path):
-    (tmp_path / "words.txt").write_text("\n".join(["hello", "help", "held", "hers", "heat"] * 8))
-    learnt = handloom("learn", "words.txt", "--steps", 10, "--json", *TINY, cwd=tmp_path)
-    assert learnt.returncode == 0, learnt.stderr
-    result = json.loads(learnt.stdout)
-    assert result["run"] == os.path.join("runs", "words-1")
-    assert result["steps"] == 10
-    assert {"loss", "success"} <= set(result)
-    sampled = json.loads(handloom("sample", "runs/words-1", "-n", 7, "--json", cwd=tmp_path).stdout)
-    assert len(sampled["samples"]) == 7
-    assert {"success", "new", "malformed"} <= set(sampled)
-    prompted = json.loads(handloom("sample", "runs/words-1", "--prompt", "he", "--json", cwd=tmp_path).stdout)
-    assert all(text.startswith("he") for text in prompted["samples"])
-    resumed = handloom("resume", "runs/words-1", "--steps", 15, "--json", cwd=tmp_path)
-    assert json.loads(resumed.stdout)["steps"] == 15
-    assert handloom("info", "runs/words-1", "--json", cwd=tmp_path).returncode == 0
-
-
-@pytest.mark.parametrize(
-    ("task", "words"),
-    [
-        ("empty.txt", "empty"),
-        ("strings:rule=s[300]==s[1],length=30-40", "300"),
-        ("strings:rule=s[1]!=s[1]", "s[1]!=s[1]"),
-        ("nonsense", "nonsense"),
-        ("s[13]=", "s[13]="),
-    ],
-)
-def test_bad_tasks_get_one_line_and_leave_nothing_behind(tmp_path, task, words):
-    (tmp_path / "empty.txt").write_text("\n\n")
-    done = handloom("learn", task, "--steps", 5, *TINY, cwd=tmp_path)
-    assert done.returncode == 2
-    assert words in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1
-    assert not (tmp_path / "runs").exists()
-
-
-def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path):
-    command = [sys.executable, "-m", "handloom", "learn", RULE, "--steps", "100000", *TINY]
-    running = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    wait_for(lambda: len(Folder(tmp_path / "runs/strings-1").metrics()) >= 2)
-    running.send_signal(signal.SIGINT)
-    _, said = running.communicate(timeout=60)
-    assert running.returncode == 130
-    assert "handloom resume runs/strings-1" in said
-    done = json.loads(handloom("sample", "runs/strings-1", "--json", cwd=tmp_path).stdout)
-    assert len(done["samples"]) == 20
-
-
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
-def test_a_full_disk_is_said_in_one_line(tmp_path):
-    os.symlink("/dev/full", tmp_path / "metrics.jsonl")
-    with pytest.raises(HandloomError, match="No space left"):
-        Folder(tmp_path).append_metrics({"step": 1})
-
-
-def test_a_written_model_file_can_be_trained_on_from_the_command_line(tmp_path):
-    base = train(RULE, steps=2, every=2, **SMALL).model()
-    save(base, tmp_path / "base.safetensors")
-    done = handloom(
-        "learn", RULE, "--start", "base.safetensors", "--lora", 2, "--steps", 4, *TINY[6:], "--json", cwd=tmp_path
-    )
-    assert done.returncode == 0, done.stderr
-    assert isinstance(load(tmp_path / "runs/strings-1/model.safetensors"), Model)
-
-
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_every_experiment_can_be_made(name):
     """Its task draws what it calls right, and its choices are ones there are."""
@@ -445,40 +371,6 @@ def test_the_two_fibonacci_models_have_the_sizes_that_the_talk_gives():
         experiment = EXPERIMENTS[name]
         training = prepare(experiment.task, **experiment.choices | {"count": 1000})
         assert sum(array.size for array in training.trainer.arrays().values()) == pytest.approx(size, rel=0.15)
-
-
-def test_tensorboard_files_hold_the_metrics(tmp_path):
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
-    done = handloom("learn", RULE, "--steps", 10, "--tensorboard", "--json", *TINY, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    events = EventAccumulator(str(tmp_path / "runs/strings-1"))
-    events.Reload()
-    lines = Folder.old(tmp_path / "runs/strings-1").metrics()
-    held_out = [scalar.value for scalar in events.Scalars("loss/held_out")]
-    assert held_out == pytest.approx([line["held_out"] for line in lines], rel=1e-6)
-
-
-def test_a_run_that_cannot_begin_leaves_no_folder(tmp_path):
-    """Here because TensorBoard is not there: a module of that name that cannot be imported stands in its place."""
-    (tmp_path / "tensorboard.py").write_text("raise ImportError")
-    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
-    done = handloom("learn", RULE, "--tensorboard", *TINY, cwd=tmp_path, env=os.environ | {"PYTHONPATH": path})
-    assert done.returncode == 2
-    assert "handloom[board]" in done.stderr
-    assert not list((tmp_path / "runs").iterdir())
-
-
-@pytest.mark.parametrize("kind", ["bigram", "lstm", "mlp"])
-def test_other_kinds_are_trained_sampled_and_resumed_from_the_command_line(tmp_path, kind):
-    words = ["learn", RULE, "--kind", kind, "--steps", 10, "--count", 100, "--samples", 10, "--every", 5, "--json"]
-    done = handloom(*words, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert json.loads(handloom("resume", "runs/strings-1", "--steps", 12, "--json", cwd=tmp_path).stdout)["steps"] == 12
-    sampled = json.loads(handloom("sample", "runs/strings-1", "--json", cwd=tmp_path).stdout)
-    assert len(sampled["samples"]) == 20
-    info = handloom("info", "runs/strings-1", cwd=tmp_path)
-    assert (info.returncode, "handloom sample" in info.stderr) == ((0, False) if kind == "bigram" else (2, True))
 
 
 def test_samples_have_the_form_that_is_asked_for(tmp_path):

@@ -76,27 +76,24 @@ def learn(
     handloom learn names.txt --steps 5000 --dropout 0.1
     handloom learn addition:digits=2 --layers 2 --width 128 --schedule cosine
     """
-    from handloom.core import HandloomError
-    from handloom.learn.experiments import EXPERIMENTS
+    from handloom.learn.experiments import look_up
     from handloom.learn.folder import Folder
     from handloom.learn.runs import keep as keep_in
     from handloom.learn.runs import prepare
 
-    given = {k: v for k, v in locals().items() if k in CHOICES and v is not None}
-    chosen = {CHOICES[key]: value for key, value in given.items()} | ({"causal": False} if masked else {})
-    about: dict[str, Any] = {}
-    if task.startswith("wagner/") and task not in EXPERIMENTS:
-        raise HandloomError(f"no experiment {task}; there are {', '.join(EXPERIMENTS)}")
-    if task in EXPERIMENTS:
-        about = {"experiment": task, "claim": EXPERIMENTS[task].claim}
-        chosen = EXPERIMENTS[task].choices | chosen
-    name = EXPERIMENTS[task].task if task in EXPERIMENTS else task
+    given = {CHOICES[k]: v for k, v in locals().items() if k in CHOICES and v is not None}
+    given |= {"causal": False} if masked else {}
+    experiment = look_up(task)
+    name, about = task, {}
+    if experiment:
+        name, given = experiment.task, experiment.choices | given
+        about = {"experiment": task, "claim": experiment.claim}
     training = prepare(
         name,
         kind=kind or "transformer",
         start=find_model(start) if start else None,
         device=device or best_device(),
-        **chosen,
+        **given,
     )
     if training.processes.first:
         keep_in(training, Folder.new(out, task), name, about)

@@ -10,6 +10,8 @@ makemore at its default size. docs/talk.md has what came out.
 from dataclasses import dataclass
 from typing import Any
 
+from handloom.core import HandloomError
+
 SHORT, LONG = "length=30-40", "length=50-200"
 SMALL = {"d_model": 24, "d_ff": 80}  # 27,000 parameters
 LARGE = {"d_model": 88, "d_ff": 384}  # 400,000
@@ -63,3 +65,10 @@ EXPERIMENTS = {
         {"count": 100_000},
     ),
 }
+
+
+def look_up(name: str) -> Experiment | None:
+    """The experiment of that name, if it is the name of one."""
+    if name.startswith("wagner/") and name not in EXPERIMENTS:
+        raise HandloomError(f"no experiment {name}; there are {', '.join(EXPERIMENTS)}")
+    return EXPERIMENTS.get(name)

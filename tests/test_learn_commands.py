@@ -1,0 +1,139 @@
+"""Training from the command line: what users type, see, and find afterwards."""
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from handloom.core import Model, load, save
+from handloom.learn import train
+from handloom.learn.folder import Folder
+from test_learn import RULE, SMALL, wait_for
+
+
+def handloom(*words, cwd, **more):
+    command = [sys.executable, "-m", "handloom", *map(str, words)]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300, **more)
+
+
+TINY = ["--layers", "1", "--heads", "1", "--width", "8", "--count", "100", "--samples", "10", "--every", "5"]
+
+
+def test_three_commands_from_a_text_file_to_samples(tmp_path):
+    (tmp_path / "words.txt").write_text("\n".join(["hello", "help", "held", "hers", "heat"] * 8))
+    learnt = handloom("learn", "words.txt", "--steps", 10, "--json", *TINY, cwd=tmp_path)
+    assert learnt.returncode == 0, learnt.stderr
+    result = json.loads(learnt.stdout)
+    assert result["run"] == os.path.join("runs", "words-1")
+    assert result["steps"] == 10
+    assert {"loss", "success"} <= set(result)
+    sampled = json.loads(handloom("sample", "runs/words-1", "-n", 7, "--json", cwd=tmp_path).stdout)
+    assert len(sampled["samples"]) == 7
+    assert {"success", "new", "malformed"} <= set(sampled)
+    prompted = json.loads(handloom("sample", "runs/words-1", "--prompt", "he", "--json", cwd=tmp_path).stdout)
+    assert all(text.startswith("he") for text in prompted["samples"])
+    resumed = handloom("resume", "runs/words-1", "--steps", 15, "--json", cwd=tmp_path)
+    assert json.loads(resumed.stdout)["steps"] == 15
+    assert handloom("info", "runs/words-1", "--json", cwd=tmp_path).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("task", "words"),
+    [
+        ("empty.txt", "empty"),
+        ("strings:rule=s[300]==s[1],length=30-40", "300"),
+        ("strings:rule=s[1]!=s[1]", "s[1]!=s[1]"),
+        ("nonsense", "nonsense"),
+        ("s[13]=", "s[13]="),
+    ],
+)
+def test_bad_tasks_get_one_line_and_leave_nothing_behind(tmp_path, task, words):
+    (tmp_path / "empty.txt").write_text("\n\n")
+    done = handloom("learn", task, "--steps", 5, *TINY, cwd=tmp_path)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert not (tmp_path / "runs").exists()
+
+
+def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path):
+    command = [sys.executable, "-m", "handloom", "learn", RULE, "--steps", "100000", *TINY]
+    running = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    wait_for(lambda: len(Folder(tmp_path / "runs/strings-1").metrics()) >= 2)
+    running.send_signal(signal.SIGINT)
+    _, said = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert "handloom resume runs/strings-1" in said
+    done = json.loads(handloom("sample", "runs/strings-1", "--json", cwd=tmp_path).stdout)
+    assert len(done["samples"]) == 20
+
+
+def test_a_written_model_file_can_be_trained_on_from_the_command_line(tmp_path):
+    base = train(RULE, steps=2, every=2, **SMALL).model()
+    save(base, tmp_path / "base.safetensors")
+    done = handloom(
+        "learn", RULE, "--start", "base.safetensors", "--lora", 2, "--steps", 4, *TINY[6:], "--json", cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    assert isinstance(load(tmp_path / "runs/strings-1/model.safetensors"), Model)
+
+
+def test_tensorboard_files_hold_the_metrics(tmp_path):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    done = handloom("learn", RULE, "--steps", 10, "--tensorboard", "--json", *TINY, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    events = EventAccumulator(str(tmp_path / "runs/strings-1"))
+    events.Reload()
+    lines = Folder.old(tmp_path / "runs/strings-1").metrics()
+    held_out = [scalar.value for scalar in events.Scalars("loss/held_out")]
+    assert held_out == pytest.approx([line["held_out"] for line in lines], rel=1e-6)
+
+
+def test_a_run_that_cannot_begin_leaves_no_folder(tmp_path):
+    """Here because TensorBoard is not there: a module of that name that cannot be imported stands in its place."""
+    (tmp_path / "tensorboard.py").write_text("raise ImportError")
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    done = handloom("learn", RULE, "--tensorboard", *TINY, cwd=tmp_path, env=os.environ | {"PYTHONPATH": path})
+    assert done.returncode == 2
+    assert "handloom[board]" in done.stderr
+    assert not list((tmp_path / "runs").iterdir())
+
+
+@pytest.mark.parametrize("kind", ["bigram", "lstm", "mlp"])
+def test_other_kinds_are_trained_sampled_and_resumed_from_the_command_line(tmp_path, kind):
+    words = ["learn", RULE, "--kind", kind, "--steps", 10, "--count", 100, "--samples", 10, "--every", 5, "--json"]
+    done = handloom(*words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(handloom("resume", "runs/strings-1", "--steps", 12, "--json", cwd=tmp_path).stdout)["steps"] == 12
+    sampled = json.loads(handloom("sample", "runs/strings-1", "--json", cwd=tmp_path).stdout)
+    assert len(sampled["samples"]) == 20
+    info = handloom("info", "runs/strings-1", cwd=tmp_path)
+    assert (info.returncode, "handloom sample" in info.stderr) == ((0, False) if kind == "bigram" else (2, True))
+
+
+def test_a_full_disk_is_said_in_one_line_and_nothing_is_left(tmp_path):
+    """A disk is full for whoever may not write more than so much."""
+    done = handloom(
+        "learn",
+        RULE,
+        "--steps",
+        5,
+        cwd=tmp_path,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (9999, 9999)),
+    )
+    assert done.returncode == 2
+    assert "cannot write" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert not list((tmp_path / "runs").iterdir())
+
+
+def test_the_tasks_are_listed_with_their_parameters(tmp_path):
+    listed = {line["name"]: line["about"] for line in json.loads(handloom("tasks", "--json", cwd=tmp_path).stdout)}
+    assert "grid:side=8,distances=4,5" in listed
+    assert "99.7 %" in listed["wagner/13-22"]
+    assert handloom("learn", "wagner/14-22", cwd=tmp_path).returncode == 2
