@@ -78,3 +78,12 @@ def assert_close(a, b, tolerance):
     largest = max(1.0, float(np.abs(b).max(initial=0.0)))
     difference = float(np.abs(a - b).max(initial=0.0))
     assert difference <= tolerance * largest, f"{difference} with numbers up to {largest}"
+
+
+def asked_and_said(data, task, ids):
+    """A question of a task and something said to it: its answer or any ids, perhaps with one token changed."""
+    asked, answer = task.pair(np.random.default_rng(data.draw(st.integers(0, 1000))))
+    said = data.draw(ids | st.just(answer).map(list))
+    if said and data.draw(st.booleans()):
+        said[data.draw(st.integers(0, len(said) - 1))] = data.draw(st.integers(0, len(task.vocab) - 1))
+    return asked, said

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from draws import asked_and_said
 from handloom.core import HandloomError
 from handloom.tasks.encodings import ENCODINGS, encoding, read_integer, write_integer
 from handloom.tasks.matrices import eigenvalues, inverse, matrix_inverse, matrix_product, read_matrices, write_matrices
@@ -142,10 +143,7 @@ def test_the_same_seed_draws_the_same(task):
 @given(data=st.data())
 def test_every_answer_to_anything_gets_a_verdict(task, data):
     ids = st.lists(st.integers(0, len(task.vocab) - 1), max_size=40)
-    asked, answer = task.pair(np.random.default_rng(data.draw(st.integers(0, 1000))))
-    said = data.draw(ids | st.just(answer).map(list))
-    if said and data.draw(st.booleans()):
-        said[data.draw(st.integers(0, len(said) - 1))] = data.draw(st.integers(0, len(task.vocab) - 1))
+    asked, said = asked_and_said(data, task, ids)
     verdict = task.verdict(asked, said)
     assert verdict in ("right", "wrong", "malformed")
     assert (verdict == "malformed") == (not task.formed(said))

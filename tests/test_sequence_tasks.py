@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from draws import asked_and_said
 from handloom.core import HandloomError
 from handloom.tasks.sequences import (
     LONGEST,
@@ -61,10 +62,7 @@ def test_what_is_drawn_is_right_and_the_same_seed_draws_the_same(task):
 @given(data=st.data())
 def test_every_answer_gets_a_verdict(task, data):
     ids = st.lists(st.integers(0, len(task.vocab) - 1), max_size=50)
-    asked, answer = task.pair(np.random.default_rng(data.draw(st.integers(0, 1000))))
-    said = data.draw(ids | st.just(answer).map(list))
-    if said and data.draw(st.booleans()):
-        said[data.draw(st.integers(0, len(said) - 1))] = data.draw(st.integers(0, len(task.vocab) - 1))
+    asked, said = asked_and_said(data, task, ids)
     assert task.verdict(asked, said) in ("right", "wrong", "malformed")
     assert task.verdict(data.draw(ids), said) in ("right", "wrong", "malformed")
 
