@@ -6,7 +6,7 @@ BIN := .venv/bin
 
 setup: .venv/.ready
 
-.venv/.ready: pyproject.toml
+.venv/.ready: pyproject.toml setup.py $(wildcard src/handloom/core/native/*.h src/handloom/core/native/*.cpp)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "handloom needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)"; exit 2; }
 	@echo "Setting up .venv (a few minutes the first time) ..."

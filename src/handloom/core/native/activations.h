@@ -1,0 +1,64 @@
+// What neurons do, and its slope. The slope is computed along with the value, where all it takes is at hand, so that the
+// backward is one multiplication.
+#pragma once
+
+#include "vectors.h"
+
+namespace handloom {
+
+enum class Activation { none, relu, gelu, gelu_tanh, silu };
+
+struct Curve {
+    Vec value, slope;
+};
+
+inline Vec sigmoid(Vec x) { return 1.0f / (1.0f + exp(-x)); }
+
+template <Activation kind>
+inline Curve curve(Vec x) {
+    if constexpr (kind == Activation::relu) {
+        const Ints on = x > 0.0f;
+        return {choose(x != x, x, choose(on, x, Vec{})), choose(on, splat(1.0f), Vec{})};
+    } else if constexpr (kind == Activation::silu) {
+        const Vec s = sigmoid(x);
+        return {x * s, s + s * (1.0f - s) * x};
+    } else if constexpr (kind == Activation::gelu_tanh) {  // x · sigmoid(u), u = √(8/π) (x + 0.044715 x³)
+        const Vec u = x * (x * x * 0.07135481627f + 1.59576912161f), s = sigmoid(u);
+        return {x * s, s + s * (1.0f - s) * (3.0f * u - 3.19153824321f * x)};
+    } else if constexpr (kind == Activation::gelu) {  // x Φ(x), Φ by Abramowitz and Stegun 7.1.26, error below 1e-7
+        const Vec z = choose(x < 0.0f, -x, x) * 0.70710678118f, t = 1.0f / (1.0f + 0.3275911f * z);
+        const Vec bell = exp(-z * z);
+        Vec p = splat(1.061405429f);
+        p = p * t - 1.453152027f;
+        p = p * t + 1.421413741f;
+        p = p * t - 0.284496736f;
+        p = p * t + 0.254829592f;
+        const Vec tail = 0.5f * p * t * bell, share = choose(x < 0.0f, tail, 1.0f - tail);
+        return {x * share, share + x * bell * 0.39894228040f};
+    } else {
+        return {x, splat(1.0f)};
+    }
+}
+
+template <Activation kind>
+void activate_as(int count, int n, ptrdiff_t row, float* x, float* slope) {
+    for (int t = 0; t < count; t++, x += row)
+        sweep(n, [&](int i, auto span) {
+            const Curve c = curve<kind>(span.load(x + i));
+            span.store(x + i, c.value);
+            if (slope) span.store(slope + t * row + i, c.slope);
+        });
+}
+
+// x becomes its values; slope, unless null, their slopes.
+inline void activate(Activation kind, int count, int n, ptrdiff_t row, float* x, float* slope) {
+    switch (kind) {
+        case Activation::relu: return activate_as<Activation::relu>(count, n, row, x, slope);
+        case Activation::gelu: return activate_as<Activation::gelu>(count, n, row, x, slope);
+        case Activation::gelu_tanh: return activate_as<Activation::gelu_tanh>(count, n, row, x, slope);
+        case Activation::silu: return activate_as<Activation::silu>(count, n, row, x, slope);
+        case Activation::none: return activate_as<Activation::none>(count, n, row, x, slope);
+    }
+}
+
+}  // namespace handloom

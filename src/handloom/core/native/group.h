@@ -1,0 +1,359 @@
+// A group of strings through the whole transformer, forward and backward. The tokens of all strings of a group are rows
+// of one matrix, one string after the other: nothing is padded. A thread has one Group, whose memory is used again and
+// again.
+#pragma once
+
+#include <cmath>
+#include <vector>
+
+#include "attention.h"
+#include "layout.h"
+
+namespace handloom {
+
+struct Transformer {
+    const Layout& layout;
+    const float* weights;
+    const Packed& packed;
+    const float* positions;  // (block × width), learnt or fixed; null if there are none
+};
+
+struct String {
+    const int64_t* ids;  // of inputs; the target of each is the next one
+    int length;          // of inputs
+    int64_t asked;       // the first so many tokens are given and not learnt
+};
+
+class Group {
+public:
+    explicit Group(const Layout& layout) : layout_(layout), kept_(layout.layers.size()) {}
+
+    // The sum of the losses of the tokens to be learnt; with a gradient, that of the sum is added to it.
+    double loss(const Transformer& model, const std::vector<String>& strings, float* gradient) {
+        lay_out(strings, gradient != nullptr);
+        if (!rows_) return 0.0;
+        forward(model, gradient != nullptr);
+        const double total = unembed(model, gradient);
+        if (gradient) backward(model, gradient);
+        return total;
+    }
+
+    // The logits of the last positions of each string: (all of them × vocab).
+    void logits(const Transformer& model, const std::vector<String>& strings, int last, float* out) {
+        lay_out(strings, false);
+        if (!rows_) return;
+        forward(model, false);
+        const int vocab = layout_.config.vocab;
+        for (int s = 0; s < (int)strings.size(); s++) {
+            const int count = std::min(last, strings[s].length);
+            const float* from = final_ + (starts_[s] + strings[s].length - count) * wide_;
+            multiply(count, vocab, layout_.config.width, plain(from, wide_), model.packed.unembed, out, vocab,
+                     Begin::zero);
+            if (const float* bias = layout_.unembed_bias.of(model.weights))
+                for (int t = 0; t < count; t++)
+                    for (int j = 0; j < vocab; j++) out[(ptrdiff_t)t * vocab + j] += bias[j];
+            out += (ptrdiff_t)count * vocab;
+        }
+    }
+
+private:
+    struct Kept {  // of a layer, for the backward
+        float *in1, *in2, *qkv, *z, *log_sum, *post, *slope;
+        Normed norm1, norm2;
+    };
+
+    const Layout& layout_;
+    std::vector<Kept> kept_;
+    const std::vector<String>* strings_ = nullptr;
+    std::vector<int> starts_;
+    int rows_ = 0;                                  // tokens of all strings
+    ptrdiff_t wide_, inner_, triple_, hidden_, vocab_;  // distances between rows
+    int at_once_ = 0;                               // rows unembedded at a time
+    float *x_, *final_, *logits_, *d_hidden_, *d_triple_, *d_inner_, *d_in_, *d_x_;
+    Normed norm_;
+    AttentionRoom room_;
+    Floats memory_;
+
+    void lay_out(const std::vector<String>& strings, bool backward) {
+        strings_ = &strings;
+        starts_.clear();
+        rows_ = 0;
+        int longest = 0;
+        for (const String& s : strings) {
+            starts_.push_back(rows_);
+            rows_ += s.length;
+            longest = std::max(longest, s.length);
+        }
+        Carver dry;
+        carve(dry, longest, backward);
+        memory_.reserve(dry.used());
+        Carver carver(memory_.data());
+        carve(carver, longest, backward);
+    }
+
+    void carve(Carver& carver, int longest, bool backward) {
+        const Config& c = layout_.config;
+        const size_t n = rows_;
+        wide_ = row_length(c.width), inner_ = row_length(c.inner()), triple_ = row_length(3 * c.inner());
+        hidden_ = row_length(c.hidden), vocab_ = row_length(c.vocab);
+        at_once_ = std::max<ptrdiff_t>(TILE, std::min<ptrdiff_t>(rows_, 65536 / vocab_));
+        x_ = carver.take(n * wide_), final_ = carver.take(n * wide_);
+        norm_ = {carver.take(n * wide_), carver.take(n)};
+        logits_ = carver.take(at_once_ * vocab_);
+        room_ = AttentionRoom::carve(carver, longest, c.head_width);
+        for (size_t i = 0; i < kept_.size(); i++) {
+            Kept& k = kept_[i];
+            if (i && !backward) {  // without a backward all layers use the same memory
+                k = kept_[0];
+                continue;
+            }
+            k.in1 = carver.take(n * wide_), k.in2 = carver.take(n * wide_);
+            k.norm1 = {carver.take(n * wide_), carver.take(n)}, k.norm2 = {carver.take(n * wide_), carver.take(n)};
+            k.qkv = carver.take(n * triple_), k.z = carver.take(n * inner_), k.log_sum = carver.take(n * c.heads);
+            k.post = carver.take(n * hidden_), k.slope = backward ? carver.take(n * hidden_) : nullptr;
+        }
+        if (!backward) return;
+        d_x_ = carver.take(n * wide_), d_in_ = carver.take(n * wide_);
+        d_triple_ = carver.take(n * triple_), d_inner_ = carver.take(n * inner_), d_hidden_ = carver.take(n * hidden_);
+    }
+
+    // ---- forward
+
+    void forward(const Transformer& model, bool backward) {
+        const Config& c = layout_.config;
+        embed(model);
+        for (size_t i = 0; i < kept_.size(); i++) {
+            const LayerSections& l = layout_.layers[i];
+            Kept& k = kept_[i];
+            sublayer(model, l.gain1, l.bias1, k.norm1, k.in1, c.heads, l.out_bias,
+                     [&] { attention(model, l, model.packed.layers[i], k); });
+            sublayer(model, l.gain2, l.bias2, k.norm2, k.in2, c.hidden, l.back_bias,
+                     [&] { neurons(model, l, model.packed.layers[i], k, backward); });
+        }
+        if (layout_.gain.at >= 0) norm(model, layout_.gain, layout_.bias, norm_, x_, final_);
+        else std::copy(x_, x_ + rows_ * wide_, final_);
+    }
+
+    void embed(const Transformer& model) {
+        const int width = layout_.config.width;
+        const float* table = layout_.embed.of(model.weights);
+        for (size_t s = 0; s < strings_->size(); s++)
+            for (int t = 0; t < (*strings_)[s].length; t++) {
+                const float* token = table + (*strings_)[s].ids[t] * width;
+                const float* place = model.positions ? model.positions + (ptrdiff_t)t * width : nullptr;
+                float* x = x_ + (starts_[s] + t) * wide_;
+                sweep(width, [&](int i, auto span) {
+                    const Vec e = span.load(token + i);
+                    span.store(x + i, place ? e + span.load(place + i) : e);
+                });
+            }
+    }
+
+    // x + f(norm(x)) or norm(x + f(x)); `work` reads `in` and adds to x. A sublayer of no size adds its bias alone.
+    template <class Work>
+    void sublayer(const Transformer& model, const Section& gain, const Section& bias, Normed kept, float* in, int size,
+                  const Section& out_bias, Work work) {
+        const bool post = layout_.config.post;
+        if (size) {
+            if (!post && gain.at >= 0) norm(model, gain, bias, kept, x_, in);
+            else std::copy(x_, x_ + rows_ * wide_, in);
+            work();
+        }
+        if (const float* b = out_bias.of(model.weights))
+            for (int t = 0; t < rows_; t++)
+                sweep(layout_.config.width, [&](int i, auto span) {
+                    float* x = x_ + t * wide_ + i;
+                    span.store(x, span.load(x) + span.load(b + i));
+                });
+        if (size && post && gain.at >= 0) norm(model, gain, bias, kept, x_, x_);
+    }
+
+    void norm(const Transformer& model, const Section& gain, const Section& bias, Normed kept, const float* x,
+              float* out) {
+        norm_forward((Norm)layout_.config.norm, rows_, layout_.config.width, wide_, x, gain.of(model.weights),
+                     bias.of(model.weights), layout_.config.eps, kept, out);
+    }
+
+    void attention(const Transformer& model, const LayerSections& l, const PackedLayer& packed, Kept& k) {
+        const Config& c = layout_.config;
+        multiply(rows_, 3 * c.inner(), c.width, plain(k.in1, wide_), packed.qkv, k.qkv, triple_, Begin::bias,
+                 l.qkv_bias.of(model.weights));
+        each_head([&](int s, int h) {
+            const int first = starts_[s];
+            attend_forward(head(k, s, h), room_, k.z + first * inner_ + h * c.head_width, inner_,
+                           k.log_sum + first * c.heads + h, c.heads);
+        });
+        multiply(rows_, c.width, c.inner(), plain(k.z, inner_), packed.out, x_, wide_, Begin::add);
+    }
+
+    template <class Work>
+    void each_head(Work work) {
+        for (int s = 0; s < (int)strings_->size(); s++)
+            for (int h = 0; h < layout_.config.heads; h++) work(s, h);
+    }
+
+    Head head(const Kept& k, int s, int h) const {
+        const int width = layout_.config.head_width, inner = layout_.config.inner();
+        const float* q = k.qkv + starts_[s] * triple_ + h * width;
+        return {(*strings_)[s].length, width, triple_, q, q + inner, q + 2 * inner};
+    }
+
+    void neurons(const Transformer& model, const LayerSections& l, const PackedLayer& packed, Kept& k, bool backward) {
+        const Config& c = layout_.config;
+        multiply(rows_, c.hidden, c.width, plain(k.in2, wide_), packed.in, k.post, hidden_, Begin::bias,
+                 l.in_bias.of(model.weights));
+        activate((Activation)c.activation, rows_, c.hidden, hidden_, k.post, backward ? k.slope : nullptr);
+        multiply(rows_, c.width, c.hidden, plain(k.post, hidden_), packed.back, x_, wide_, Begin::add);
+    }
+
+    // ---- the loss, and the first of the backward: some rows at a time, for a vocabulary may be large
+
+    double unembed(const Transformer& model, float* gradient) {
+        const Config& c = layout_.config;
+        double total = 0.0;
+        int s = 0, t = 0;  // string and position of a row
+        for (int first = 0; first < rows_; first += at_once_) {
+            const int count = std::min(at_once_, rows_ - first);
+            const float* from = final_ + first * wide_;
+            multiply(count, c.vocab, c.width, plain(from, wide_), model.packed.unembed, logits_, vocab_, Begin::bias,
+                     layout_.unembed_bias.of(model.weights));
+            for (int i = 0; i < count; i++, t++) {
+                while (t == (*strings_)[s].length) s++, t = 0;
+                const String& string = (*strings_)[s];
+                float* row = logits_ + i * vocab_;
+                if (t + 1 >= string.asked) total += cross_entropy(c.vocab, row, (int)string.ids[t + 1]);
+                else std::fill(row, row + c.vocab, 0.0f);
+            }
+            if (!gradient) continue;
+            multiply(count, c.width, c.vocab, plain(logits_, vocab_), model.packed.unembed_t, d_x_ + first * wide_,
+                     wide_);
+            if (c.tied)
+                multiply(c.vocab, c.width, count, transposed(logits_, vocab_), unpacked(from, wide_),
+                         layout_.embed.of(gradient), c.width, Begin::add);
+            else
+                multiply(c.width, c.vocab, count, transposed(from, wide_), unpacked(logits_, vocab_),
+                         layout_.unembed.of(gradient), c.vocab, Begin::add);
+            add_rows(count, c.vocab, logits_, vocab_, layout_.unembed_bias.of(gradient));
+        }
+        return total;
+    }
+
+    // −log of the probability of the target; the row becomes its gradient.
+    static double cross_entropy(int vocab, float* row, int target) {
+        float most = row[0];
+        for (int j = 1; j < vocab; j++) most = std::max(most, row[j]);
+        const double right = row[target] - most;
+        Vec total{};
+        sweep(vocab, [&](int j, auto span) {
+            const Vec e = span.only(exp(span.load(row + j) - most));
+            span.store(row + j, e);
+            total += e;
+        });
+        const float whole = sum(total);
+        const Vec share = splat(1.0f / whole);
+        sweep(vocab, [&](int j, auto span) { span.store(row + j, span.load(row + j) * share); });
+        row[target] -= 1.0f;
+        return std::log((double)whole) - right;
+    }
+
+    // ---- backward; d_x_ is what is known of the loss by x, the stream
+
+    void backward(const Transformer& model, float* gradient) {
+        const Config& c = layout_.config;
+        if (layout_.gain.at >= 0) norm_back(model, gradient, layout_.gain, layout_.bias, norm_, d_x_, false, d_x_);
+        for (size_t i = kept_.size(); i-- > 0;) {
+            const LayerSections& l = layout_.layers[i];
+            Kept& k = kept_[i];
+            sublayer_back(model, gradient, l.gain2, l.bias2, k.norm2, c.hidden, l.back_bias,
+                          [&](float* to, Begin begin) {
+                              neurons_back(gradient, l, model.packed.layers[i], k, to, begin);
+                          });
+            sublayer_back(model, gradient, l.gain1, l.bias1, k.norm1, c.heads, l.out_bias,
+                          [&](float* to, Begin begin) {
+                              attention_back(gradient, l, model.packed.layers[i], k, to, begin);
+                          });
+        }
+        embed_back(gradient);
+    }
+
+    // `work` reads d_x_ and writes, or adds, what it says of the sublayer's input.
+    template <class Work>
+    void sublayer_back(const Transformer& model, float* gradient, const Section& gain, const Section& bias, Normed kept,
+                       int size, const Section& out_bias, Work work) {
+        const bool post = layout_.config.post, normed = size && gain.at >= 0;
+        if (post && normed) norm_back(model, gradient, gain, bias, kept, d_x_, false, d_x_);
+        add_rows(rows_, layout_.config.width, d_x_, wide_, out_bias.of(gradient));
+        if (!size) return;
+        if (post || !normed) return work(d_x_, Begin::add);
+        work(d_in_, Begin::zero);
+        norm_back(model, gradient, gain, bias, kept, d_in_, true, d_x_);
+    }
+
+    void norm_back(const Transformer& model, float* gradient, const Section& gain, const Section& bias, Normed kept,
+                   const float* d_out, bool add, float* d_x) {
+        norm_backward((Norm)layout_.config.norm, rows_, layout_.config.width, wide_, d_out, kept,
+                      gain.of(model.weights), add, d_x, gain.of(gradient), bias.of(gradient));
+    }
+
+    void neurons_back(float* gradient, const LayerSections& l, const PackedLayer& packed, const Kept& k, float* to,
+                      Begin begin) {
+        const Config& c = layout_.config;
+        multiply(c.hidden, c.width, rows_, transposed(k.post, hidden_), unpacked(d_x_, wide_), l.back.of(gradient),
+                 c.width, Begin::add);
+        multiply(rows_, c.hidden, c.width, plain(d_x_, wide_), packed.back_t, d_hidden_, hidden_);
+        for (int t = 0; t < rows_; t++)
+            sweep(c.hidden, [&](int i, auto span) {
+                float* d = d_hidden_ + t * hidden_ + i;
+                span.store(d, span.load(d) * span.load(k.slope + t * hidden_ + i));
+            });
+        linear_back(gradient, l.in, l.in_bias, packed.in_t, k.in2, d_hidden_, hidden_, to, begin);
+    }
+
+    void attention_back(float* gradient, const LayerSections& l, const PackedLayer& packed, const Kept& k, float* to,
+                        Begin begin) {
+        const Config& c = layout_.config;
+        multiply(c.inner(), c.width, rows_, transposed(k.z, inner_), unpacked(d_x_, wide_), l.out.of(gradient), c.width,
+                 Begin::add);
+        multiply(rows_, c.inner(), c.width, plain(d_x_, wide_), packed.out_t, d_inner_, inner_);
+        std::fill(d_triple_, d_triple_ + rows_ * triple_, 0.0f);
+        each_head([&](int s, int h) {
+            const ptrdiff_t at = starts_[s] * inner_ + h * c.head_width;
+            float* dq = d_triple_ + starts_[s] * triple_ + h * c.head_width;
+            attend_backward(head(k, s, h), room_, k.z + at, d_inner_ + at, inner_, k.log_sum + starts_[s] * c.heads + h,
+                            c.heads, dq, dq + c.inner(), dq + 2 * c.inner());
+        });
+        linear_back(gradient, l.qkv, l.qkv_bias, packed.qkv_t, k.in1, d_triple_, triple_, to, begin);
+    }
+
+    // The gradient of a matrix, of its bias, and of its input, from that of its output.
+    void linear_back(float* gradient, const Section& matrix, const Section& bias, const Right& turned, const float* in,
+                     const float* d_out, ptrdiff_t row, float* to, Begin begin) {
+        const int width = (int)matrix.rows, cols = (int)matrix.cols;
+        multiply(width, cols, rows_, transposed(in, wide_), unpacked(d_out, row), matrix.of(gradient), cols,
+                 Begin::add);
+        add_rows(rows_, cols, d_out, row, bias.of(gradient));
+        multiply(rows_, width, cols, plain(d_out, row), turned, to, wide_, begin);
+    }
+
+    static void add_rows(int count, int n, const float* rows, ptrdiff_t row, float* to) {
+        if (!to) return;
+        sweep(n, [&](int i, auto span) {
+            Vec total = span.load(to + i);
+            for (int t = 0; t < count; t++) total += span.load(rows + t * row + i);
+            span.store(to + i, total);
+        });
+    }
+
+    void embed_back(float* gradient) {
+        const int width = layout_.config.width;
+        for (size_t s = 0; s < strings_->size(); s++)
+            for (int t = 0; t < (*strings_)[s].length; t++) {
+                const float* d = d_x_ + (starts_[s] + t) * wide_;
+                add_rows(1, width, d, 0, layout_.embed.of(gradient) + (*strings_)[s].ids[t] * width);
+                if (layout_.positions.at >= 0)
+                    add_rows(1, width, d, 0, layout_.positions.of(gradient) + (ptrdiff_t)t * width);
+            }
+    }
+};
+
+}  // namespace handloom

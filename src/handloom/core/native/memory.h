@@ -1,0 +1,65 @@
+// Memory that is laid out once and used again: floats, aligned to the lines of the cache.
+#pragma once
+
+#include <cstdlib>
+#include <new>
+#include <utility>
+
+#include "vectors.h"
+
+namespace handloom {
+
+class Floats {
+public:
+    Floats() = default;
+    explicit Floats(size_t count) { reserve(count); }
+    Floats(Floats&& other) noexcept { *this = std::move(other); }
+    Floats& operator=(Floats&& other) noexcept {
+        std::swap(at_, other.at_);
+        std::swap(size_, other.size_);
+        return *this;
+    }
+    ~Floats() { std::free(at_); }
+
+    // Room for so many; what was there is lost if there is not room yet. New room holds zeros.
+    void reserve(size_t count) {
+        if (count <= size_) return;
+        std::free(at_);
+        at_ = nullptr, size_ = 0;
+        const size_t bytes = (count * sizeof(float) + 4095) / 4096 * 4096;
+        void* made = std::aligned_alloc(4096, bytes);
+        if (!made) throw std::bad_alloc();
+        std::memset(made, 0, bytes);
+        at_ = static_cast<float*>(made), size_ = bytes / sizeof(float);
+    }
+    float* data() const { return at_; }
+    size_t size() const { return size_; }
+
+private:
+    float* at_ = nullptr;
+    size_t size_ = 0;
+};
+
+// Arrays one after the other in one piece of memory: first without memory, to see how much it takes.
+class Carver {
+public:
+    static constexpr size_t SLACK = 2 * W;  // a product may read, not write, a panel beyond the end
+
+    explicit Carver(float* base = nullptr) : base_(base) {}
+    float* take(size_t count) {
+        float* made = base_ ? base_ + used_ : nullptr;
+        used_ += (count + SLACK + 15) / 16 * 16;
+        return made;
+    }
+    size_t used() const { return used_; }
+
+private:
+    float* base_;
+    size_t used_ = 0;
+};
+
+// The distance between rows of n floats: whole vectors, and an odd number of cache lines, so that a column of a matrix
+// does not fall on the same few places of the cache.
+inline ptrdiff_t row_length(ptrdiff_t n) { return ((n + 15) / 16 | 1) * 16; }
+
+}  // namespace handloom

@@ -1,0 +1,103 @@
+"""The native trainer: as `TorchTrainer`, for the standard family of transformers, by the C++ engine.
+
+A batch is given as the numbers of its strings; the engine cuts it up itself (core/native/trainer.h). How many lanes
+there are follows from the model's size alone, so that a run does not depend on how many cores work on it.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from ctypes import byref, c_double
+from typing import Any
+
+import numpy as np
+
+from handloom.core import Config, HandloomError, native
+from handloom.core.native.arrays import Arrays as Layout
+from handloom.core.native.arrays import config_struct, fixed_positions
+from handloom.core.native.library import AdamWStruct, StringsStruct, pointer
+from handloom.learn.settings import Settings
+from handloom.learn.strings import Strings
+
+Arrays = dict[str, np.ndarray[Any, Any]]
+
+
+class NativeTrainer:
+    """Trains all weights of a transformer, from given ones and, if it goes on, from given moments."""
+
+    def __init__(self, config: Config, arrays: Arrays, settings: Settings, moments: Arrays | None = None) -> None:
+        self.library, self.settings = native.check(config), settings
+        self.layout, self.steps = Layout(self.library, config), 0
+        adamw = AdamWStruct(*settings.betas, settings.decay, settings.clip)
+        struct, positions = config_struct(config), fixed_positions(config)
+        self.handle = native.held(
+            self.library.trainer(
+                byref(struct), byref(adamw), settings.lanes, native.threads(), pointer(positions)
+            )
+        )
+        self.weights, self.gradients, self.m, self.v = (
+            self.layout.views(self.flat(name)) for name in ("weights", "gradient", "m", "v")
+        )
+        self.take(self.weights, arrays)
+        if moments:
+            self.steps = int(moments["steps"][0])
+            for letter, views in (("m", self.m), ("v", self.v)):
+                self.take(views, {name: moments[f"{letter}.{name}"] for name in views})
+        self.library.trainer_refresh(self.handle)
+
+    def __del__(self) -> None:
+        if getattr(self, "handle", None):
+            self.library.trainer_free(self.handle)
+
+    def flat(self, name: str) -> np.ndarray[Any, Any]:
+        """The engine's own memory as an array; it must not outlive the trainer."""
+        where = getattr(self.library, f"trainer_{name}")(self.handle)
+        return np.ctypeslib.as_array(where, (self.layout.size,))
+
+    @staticmethod
+    def take(views: Arrays, arrays: Arrays) -> None:
+        for name, view in views.items():
+            view[...] = arrays[name]
+
+    def step(self, strings: Strings, rows: np.ndarray[Any, Any], rng: np.random.Generator, rate: float) -> float:
+        """Learn from these rows; their mean loss a token, before. NaN, and no change, if that is not a number."""
+        loss = c_double()
+        native.fine(
+            self.library.trainer_step(
+                self.handle, byref(struct_of(strings)), pointer(rows), len(rows), rate, self.steps + 1, byref(loss)
+            )
+        )
+        self.steps += np.isfinite(loss.value)
+        return loss.value
+
+    def differentiate(self, strings: Strings, rows: np.ndarray[Any, Any]) -> tuple[float, Arrays]:
+        """The mean loss a token of these rows, and its gradient."""
+        loss = c_double()
+        native.fine(
+            self.library.trainer_differentiate(
+                self.handle, byref(struct_of(strings)), pointer(rows), len(rows), byref(loss)
+            )
+        )
+        return loss.value, {name: view.copy() for name, view in self.gradients.items()}
+
+    def loss(self, strings: Strings) -> float:
+        """The mean loss a token of all strings, without learning."""
+        loss = c_double()
+        native.fine(self.library.trainer_loss(self.handle, byref(struct_of(strings)), len(strings), byref(loss)))
+        return loss.value
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        yield
+
+    def arrays(self) -> Arrays:
+        """All weights, as they are now."""
+        return {name: np.array(view) for name, view in self.weights.items()}
+
+    def moments(self) -> Arrays:
+        """What AdamW remembers: running means of gradients (m.…) and of their squares (v.…)."""
+        named = {f"m.{name}": view for name, view in self.m.items()} | {f"v.{n}": view for n, view in self.v.items()}
+        return {name: np.array(view) for name, view in named.items()} | {"steps": np.array([self.steps])}
+
+
+def struct_of(strings: Strings) -> StringsStruct:
+    return StringsStruct(*map(pointer, (strings.ids, strings.starts, strings.asked)))
