@@ -17,8 +17,8 @@ inline Vec sigmoid(Vec x) { return 1.0f / (1.0f + exp(-x)); }
 template <Activation kind>
 inline Curve curve(Vec x) {
     if constexpr (kind == Activation::relu) {
-        const Ints on = x > 0.0f;
-        return {choose(x != x, x, choose(on, x, Vec{})), choose(on, splat(1.0f), Vec{})};
+        const Vec off{};
+        return {x < off ? off : x, x > off ? splat(1.0f) : off};
     } else if constexpr (kind == Activation::silu) {
         const Vec s = sigmoid(x);
         return {x * s, s + s * (1.0f - s) * x};
@@ -26,14 +26,14 @@ inline Curve curve(Vec x) {
         const Vec u = x * (x * x * 0.07135481627f + 1.59576912161f), s = sigmoid(u);
         return {x * s, s + s * (1.0f - s) * (3.0f * u - 3.19153824321f * x)};
     } else if constexpr (kind == Activation::gelu) {  // x Φ(x), Φ by Abramowitz and Stegun 7.1.26, error below 1e-7
-        const Vec z = choose(x < 0.0f, -x, x) * 0.70710678118f, t = 1.0f / (1.0f + 0.3275911f * z);
+        const Vec z = (x < 0.0f ? -x : x) * 0.70710678118f, t = 1.0f / (1.0f + 0.3275911f * z);
         const Vec bell = exp(-z * z);
         Vec p = splat(1.061405429f);
         p = p * t - 1.453152027f;
         p = p * t + 1.421413741f;
         p = p * t - 0.284496736f;
         p = p * t + 0.254829592f;
-        const Vec tail = 0.5f * p * t * bell, share = choose(x < 0.0f, tail, 1.0f - tail);
+        const Vec tail = 0.5f * p * t * bell, share = x < 0.0f ? tail : 1.0f - tail;
         return {x * share, share + x * bell * 0.39894228040f};
     } else {
         return {x, splat(1.0f)};

@@ -58,7 +58,8 @@ public:
 
 private:
     struct Kept {  // of a layer, for the backward
-        float *in1, *in2, *qkv, *z, *log_sum, *post, *slope;
+        float *in1, *in2, *qkv, *z, *patterns, *post, *slope;
+        Softmax* softmax;
         Normed norm1, norm2;
     };
 
@@ -66,6 +67,7 @@ private:
     std::vector<Kept> kept_;
     const std::vector<String>* strings_ = nullptr;
     std::vector<int> starts_;
+    std::vector<size_t> pattern_starts_;
     int rows_ = 0;                                  // tokens of all strings
     ptrdiff_t wide_, inner_, triple_, hidden_, vocab_;  // distances between rows
     int at_once_ = 0;                               // rows unembedded at a time
@@ -77,12 +79,14 @@ private:
     void lay_out(const std::vector<String>& strings, bool backward) {
         strings_ = &strings;
         starts_.clear();
+        pattern_starts_.assign(1, 0);
         rows_ = 0;
         int longest = 0;
         for (const String& s : strings) {
             starts_.push_back(rows_);
             rows_ += s.length;
             longest = std::max(longest, s.length);
+            pattern_starts_.push_back(pattern_starts_.back() + layout_.config.heads * pattern_size(s.length));
         }
         Carver dry;
         carve(dry, longest, backward);
@@ -109,7 +113,8 @@ private:
             }
             k.in1 = carver.take(n * wide_), k.in2 = carver.take(n * wide_);
             k.norm1 = {carver.take(n * wide_), carver.take(n)}, k.norm2 = {carver.take(n * wide_), carver.take(n)};
-            k.qkv = carver.take(n * triple_), k.z = carver.take(n * inner_), k.log_sum = carver.take(n * c.heads);
+            k.qkv = carver.take(n * triple_), k.z = carver.take(n * inner_), k.softmax = reinterpret_cast<Softmax*>(carver.take(2 * n * c.heads));
+            k.patterns = backward ? carver.take(pattern_starts_.back()) : nullptr;
             k.post = carver.take(n * hidden_), k.slope = backward ? carver.take(n * hidden_) : nullptr;
         }
         if (!backward) return;
@@ -181,7 +186,7 @@ private:
         each_head([&](int s, int h) {
             const int first = starts_[s];
             attend_forward(head(k, s, h), room_, k.z + first * inner_ + h * c.head_width, inner_,
-                           k.log_sum + first * c.heads + h, c.heads);
+                           k.softmax + first * c.heads + h, c.heads, pattern(k, s, h));
         });
         multiply(rows_, c.width, c.inner(), plain(k.z, inner_), packed.out, x_, wide_, Begin::add);
     }
@@ -190,6 +195,11 @@ private:
     void each_head(Work work) {
         for (int s = 0; s < (int)strings_->size(); s++)
             for (int h = 0; h < layout_.config.heads; h++) work(s, h);
+    }
+
+    float* pattern(const Kept& k, int s, int h) const {
+        const size_t size = pattern_size((*strings_)[s].length);
+        return k.patterns && size ? k.patterns + pattern_starts_[s] + h * size : nullptr;
     }
 
     Head head(const Kept& k, int s, int h) const {
@@ -319,8 +329,8 @@ private:
         each_head([&](int s, int h) {
             const ptrdiff_t at = starts_[s] * inner_ + h * c.head_width;
             float* dq = d_triple_ + starts_[s] * triple_ + h * c.head_width;
-            attend_backward(head(k, s, h), room_, k.z + at, d_inner_ + at, inner_, k.log_sum + starts_[s] * c.heads + h,
-                            c.heads, dq, dq + c.inner(), dq + 2 * c.inner());
+            attend_backward(head(k, s, h), room_, k.z + at, d_inner_ + at, inner_, k.softmax + starts_[s] * c.heads + h,
+                            c.heads, pattern(k, s, h), dq, dq + c.inner(), dq + 2 * c.inner());
         });
         linear_back(gradient, l.qkv, l.qkv_bias, packed.qkv_t, k.in1, d_triple_, triple_, to, begin);
     }

@@ -1,6 +1,10 @@
 // Memory that is laid out once and used again: floats, aligned to the lines of the cache.
 #pragma once
 
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
 #include <cstdlib>
 #include <new>
 #include <utility>
@@ -26,9 +30,13 @@ public:
         if (count <= size_) return;
         std::free(at_);
         at_ = nullptr, size_ = 0;
-        const size_t bytes = (count * sizeof(float) + 4095) / 4096 * 4096;
-        void* made = std::aligned_alloc(4096, bytes);
+        const size_t page = count * sizeof(float) < HUGE_PAGE ? 4096 : HUGE_PAGE;
+        const size_t bytes = (count * sizeof(float) + page - 1) / page * page;
+        void* made = std::aligned_alloc(page, bytes);
         if (!made) throw std::bad_alloc();
+#if defined(MADV_HUGEPAGE)
+        if (page == HUGE_PAGE) madvise(made, bytes, MADV_HUGEPAGE);  // fewer places to look up; if not, no harm
+#endif
         std::memset(made, 0, bytes);
         at_ = static_cast<float*>(made), size_ = bytes / sizeof(float);
     }
@@ -36,6 +44,7 @@ public:
     size_t size() const { return size_; }
 
 private:
+    static constexpr size_t HUGE_PAGE = 2u << 20;
     float* at_ = nullptr;
     size_t size_ = 0;
 };

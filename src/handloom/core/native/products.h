@@ -89,7 +89,7 @@ void any_tile(int rows, int cols, int depth, Left a, const float* b, ptrdiff_t b
 }
 
 // C (rows × cols) = A · B, plus what the sums begin with.
-inline void multiply(int rows, int cols, int depth, Left a, Right b, float* c, ptrdiff_t c_row,
+inline __attribute__((noinline)) void multiply(int rows, int cols, int depth, Left a, Right b, float* c, ptrdiff_t c_row,
                      Begin begin = Begin::zero, const float* bias = nullptr) {
     if (begin == Begin::bias && !bias) begin = Begin::zero;
     for (int first = 0; first == 0 || first < depth; first += DEPTH) {

@@ -30,23 +30,27 @@ inline Vec load(const float* from) { return *reinterpret_cast<const AnyVec*>(fro
 inline void store(float* to, Vec v) { *reinterpret_cast<AnyVec*>(to) = v; }
 inline Vec splat(float x) { return x - Vec{}; }
 
-inline Vec choose(Ints where, Vec a, Vec b) { return (Vec)((where & (Ints)a) | (~where & (Ints)b)); }
-inline Vec larger(Vec a, Vec b) { return choose(a > b, a, b); }
+inline Vec larger(Vec a, Vec b) { return a > b ? a : b; }
 inline Vec root(Vec x) {
     for (int i = 0; i < W; i++) x[i] = __builtin_sqrtf(x[i]);
     return x;
 }
 
+// Of all lanes, always in the same order.
 inline float sum(Vec v) {
-    float total = 0.0f;
-    for (int i = 0; i < W; i++) total += v[i];
-    return total;
+    float part[W];
+    store(part, v);
+    for (int half = W / 2; half; half /= 2)
+        for (int i = 0; i < half; i++) part[i] += part[i + half];
+    return part[0];
 }
 
 inline float largest(Vec v) {
-    float most = v[0];
-    for (int i = 1; i < W; i++) most = v[i] > most ? v[i] : most;
-    return most;
+    float part[W];
+    store(part, v);
+    for (int half = W / 2; half; half /= 2)
+        for (int i = 0; i < half; i++) part[i] = part[i] > part[i + half] ? part[i] : part[i + half];
+    return part[0];
 }
 
 // A row of n floats is swept vector by vector; the end of it, shorter than a vector, is loaded with zeros behind it.
@@ -54,6 +58,7 @@ struct Whole {
     Vec load(const float* from) const { return handloom::load(from); }
     void store(float* to, Vec v) const { handloom::store(to, v); }
     Vec only(Vec v) const { return v; }
+    Vec or_else(Vec v, Vec) const { return v; }
 };
 
 struct Part {
@@ -70,6 +75,18 @@ struct Part {
     }
 };
 
+// The end of a row that has room for a whole vector: all of it is loaded and stored.
+struct Edge {
+    Ints there;  // −1 in the lanes that belong to the row
+    explicit Edge(int count) {
+        for (int i = 0; i < W; i++) there[i] = i < count ? -1 : 0;
+    }
+    Vec load(const float* from) const { return handloom::load(from); }
+    void store(float* to, Vec v) const { handloom::store(to, v); }
+    Vec only(Vec v) const { return (Vec)((Ints)v & there); }
+    Vec or_else(Vec v, Vec other) const { return there ? v : other; }
+};
+
 // do_it(i, span) for i = 0, W, 2W, …: span loads and stores what lies from i on.
 template <class Do>
 inline void sweep(int n, Do do_it) {
@@ -78,11 +95,19 @@ inline void sweep(int n, Do do_it) {
     if (i < n) do_it(i, Part{n - i});
 }
 
-// e^x to about one unit in the last place; 0 far below, a large number far above, NaN for NaN.
+template <class Do>
+inline void sweep_roomy(int n, Do do_it) {
+    int i = 0;
+    for (; i + W <= n; i += W) do_it(i, Whole{});
+    if (i < n) do_it(i, Edge(n - i));
+}
+
+// e^x to about one unit in the last place; nearly 0 far below, a large number far above, NaN for NaN.
 inline Vec exp(Vec x) {
     const Vec low = splat(-87.0f), high = splat(88.0f), shift = splat(12582912.0f);  // 1.5 · 2^23 rounds to whole
-    x = choose(x < low, low, choose(x > high, high, x));
-    const Vec n = (x * 1.44269504f + shift) - shift;
+    x = x < low ? low : x;
+    x = x > high ? high : x;
+    const Vec rounded = x * 1.44269504f + shift, n = rounded - shift;
     const Vec r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
     Vec p = splat(1.9875691500e-4f);
     p = p * r + 1.3981999507e-3f;
@@ -91,8 +116,7 @@ inline Vec exp(Vec x) {
     p = p * r + 1.6666665459e-1f;
     p = p * r + 5.0000001201e-1f;
     p = (p * r) * r + r + 1.0f;
-    const Ints power = __builtin_convertvector(n == n ? n : Vec{}, Ints);
-    return p * (Vec)((power + 127) << 23);
+    return p * (Vec)(((Ints)rounded + 127) << 23);  // the last bits of `rounded` are n
 }
 
 }  // namespace handloom
