@@ -62,8 +62,9 @@ def learn(
     samples: Annotated[int | None, option("Strings sampled at an evaluation [200].", RUN)] = None,
     keep: Annotated[int | None, option("Keep the model every so many steps.", RUN)] = None,
     seed: Annotated[int | None, option("One seed gives one run [0].", RUN)] = None,
-    lanes: Annotated[int | None, option("Groups worked on at once [one a core].", RUN)] = None,
+    lanes: Annotated[int | None, option("Parts of a batch [native: 8; torch: one a core].", RUN)] = None,
     device: Annotated[str | None, option("cpu or cuda [cuda where there is one].", RUN)] = None,
+    engine: Annotated[str, option("native, torch, or auto: the fastest that can [auto].", RUN)] = "auto",
     tensorboard: Annotated[
         bool, typer.Option("--tensorboard", help="Write TensorBoard files too.", rich_help_panel=RUN)
     ] = False,
@@ -93,6 +94,7 @@ def learn(
         kind=kind or "transformer",
         start=find_model(start) if start else None,
         device=device or best_device(),
+        engine=engine,
         **given,
     )
     if training.processes.first:
@@ -109,6 +111,9 @@ def resume(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.", show_default=False)],
     steps: Annotated[int | None, typer.Option(help="Train to this step; default: as the run was begun.")] = None,
     device: Annotated[str | None, typer.Option(help="cpu or cuda; default: cuda where there is one.")] = None,
+    engine: Annotated[
+        str | None, typer.Option(help="native, torch or auto; default: as the run was begun.", show_default=False)
+    ] = None,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Write TensorBoard files too.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -121,13 +126,21 @@ def resume(
     from handloom.learn.folder import Folder
     from handloom.learn.runs import reopen
 
-    training = reopen(Folder.old(run), steps, device or best_device(), lambda report: None)
+    training = reopen(Folder.old(run), steps, device or best_device(), engine, lambda report: None)
     show(training, tensorboard, as_json)
 
 
-def best_device() -> str:
-    import torch
+GPUS = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd")  # what a driver puts there: NVIDIA's, Windows', AMD's
 
+
+def best_device() -> str:
+    """torch, which takes a second to load, is asked for a GPU only where there may be one."""
+    if not any(Path(path).exists() for path in GPUS):
+        return "cpu"
+    try:
+        import torch
+    except ModuleNotFoundError:
+        return "cpu"
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
@@ -147,6 +160,8 @@ def both(one: "Watch", other: "Watch") -> "Watch":
 
 def show(training: "Training", tensorboard: bool, as_json: bool) -> None:
     """Run it, and let the user see it."""
+    import sys
+
     from handloom.cli.training_view import TrainingView
 
     if not training.processes.first:
@@ -154,6 +169,7 @@ def show(training: "Training", tensorboard: bool, as_json: bool) -> None:
         return
     folder = training.folder
     assert folder is not None
+    print(f"engine: {training.choice}", file=sys.stderr)
     try:
         with TrainingView(str(folder.path)) as view:
             training.watch = both(view, board_of(folder.path)) if tensorboard else view
@@ -169,6 +185,7 @@ def show(training: "Training", tensorboard: bool, as_json: bool) -> None:
         "loss": training.held_out_loss,
         **evaluation.to_json(),
         "seconds": round(training.where.seconds, 1),
+        "engine": training.choice.name,
     }
     if as_json:
         print_json(result)
@@ -178,7 +195,5 @@ def show(training: "Training", tensorboard: bool, as_json: bool) -> None:
             f"{evaluation.success:.1%} right, {evaluation.new:.1%} new, {evaluation.malformed:.1%} malformed"
         )
     if training.stop:
-        import sys
-
         print(f"stopped at step {training.where.step:,}; handloom resume {folder.path} goes on", file=sys.stderr)
         raise typer.Exit(130)

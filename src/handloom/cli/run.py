@@ -31,7 +31,9 @@ def run(
     top_p: TopP = None,
     format: FormatOption = None,
     seed: SeedOption = 0,
-    engine: Annotated[str, typer.Option(help="reference (NumPy, float64) or torch.")] = "reference",
+    engine: Annotated[
+        str, typer.Option(help="reference (NumPy, float64), torch, native (C++, float32), or auto: the fastest.")
+    ] = "reference",
     unchecked: Annotated[
         bool, typer.Option("--unchecked", help="Take any input, also what the program was not made for.")
     ] = False,

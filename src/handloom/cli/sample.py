@@ -19,6 +19,7 @@ def sample(
     format: FormatOption = None,
     best: Annotated[bool, typer.Option("--best", help="The model at its best held-out loss, not the last.")] = False,
     seed: SeedOption = 0,
+    engine: Annotated[str, typer.Option(help="native, torch, reference, or auto: the fastest.")] = "auto",
     as_json: JsonOption = False,
 ) -> None:
     """Sample strings from a run's model: one a line, and how many of them are right, new and malformed.
@@ -41,6 +42,7 @@ def sample(
             top_p=top_p,
             format=format,
             seed=seed,
+            engine=engine,
             progress=progress,
         )
     if as_json:

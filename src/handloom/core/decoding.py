@@ -25,7 +25,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from handloom.core.config import is_number, whole
-from handloom.core.engines import Decoder, Decoding, choose_engine
+from handloom.core.engines import Decoder, Decoding, WholeRows, choose_engine, fastest
 from handloom.core.errors import HandloomError, shown
 from handloom.core.formats import parse
 from handloom.core.guides import Guide, Guided
@@ -79,8 +79,8 @@ def generate(
     special tokens left out. It then ends with the vocabulary's eos, or where there is none, when it is full or nothing
     can be added. Prompts from which the format cannot be met in `steps` tokens are refused.
 
-    With edits, every step runs the whole window, edited. `progress` is told, now and then, how many tokens there are
-    and how many there will be at most."""
+    The engine is a name, or auto for the fastest that runs the model. With edits, every step runs the whole window,
+    edited. `progress` is told, now and then, how many tokens there are and how many there will be at most."""
     choose = chooser(temperature, top_k, top_p)
     if not isinstance(prompts, list | tuple | np.ndarray):
         raise HandloomError(f"prompts={shown(prompts)} must be a list of lists of token ids")
@@ -92,9 +92,13 @@ def generate(
         raise HandloomError("stop and format both say where a row ends; give one of them")
     states = [guide.begin(text, limit) for text, limit in zip(texts, limits, strict=True)] if guide else []
     seed = whole("seed", seed, 0)
+    if engine == "auto":
+        engine = "torch" if edits else fastest(model)
     module = choose_engine(engine) if isinstance(engine, str) else engine
     starts = [len(text) for text in texts]
     report = Report(progress, sum(limits))
+    if guide is None and not edits and cache and isinstance(module, WholeRows):
+        return module.decode(model, texts, limits, stops, temperature, top_k, top_p, seed, report)
 
     def work(group: range) -> None:
         rows = Rows(model, module.Decoder(model), [texts[i] for i in group], cache, edits)

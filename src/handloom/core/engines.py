@@ -1,20 +1,25 @@
 """Which engine runs a model: one small choice in one place.
 
 An engine is a module with `forward(model, tokens, want, edits)`, a `Decoder`, and `workers(useful)`, a context in which
-that many Decoders, or as many as the engine can, may run at once. The reference needs NumPy alone; torch is imported
-only when it is asked for.
+that many Decoders, or as many as the engine can, may run at once. One that can draw whole rows by itself has `decode`
+besides. The reference needs NumPy alone; torch is imported only when it is asked for.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from importlib import import_module
-from typing import Any, Protocol, cast
+from importlib.util import find_spec
+from typing import Any, Protocol, cast, runtime_checkable
 
 from handloom.core.errors import HandloomError, shown
 from handloom.core.model import Model
 from handloom.core.sites import Edits, Trace, Want
 
-MODULES = {"reference": "handloom.core.reference", "torch": "handloom.core.torch_engine"}
+MODULES = {
+    "reference": "handloom.core.reference",
+    "torch": "handloom.core.torch_engine",
+    "native": "handloom.core.native",
+}
 
 
 class Decoder(Protocol):
@@ -33,14 +38,41 @@ class Decoding(Protocol):
     def workers(self, useful: int) -> AbstractContextManager[int]: ...
 
 
+@runtime_checkable
+class WholeRows(Protocol):
+    """An engine that draws rows to their ends, as `generate` would, without being asked for every token."""
+
+    def decode(
+        self,
+        model: Any,
+        texts: Sequence[Sequence[int]],
+        limits: Sequence[int],
+        stops: set[int],
+        temperature: float,
+        top_k: int | None,
+        top_p: float | None,
+        seed: int,
+        report: Callable[[int], None],
+    ) -> list[list[int]]: ...
+
+
 class Engine(Decoding, Protocol):
     def forward(self, model: Model, tokens: Any, want: Want = (), edits: Edits | None = None) -> tuple[Any, Trace]: ...
+
+
+def fastest(model: Any) -> str:
+    """The name of the fastest engine that runs this model here."""
+    from handloom.core import native
+
+    if isinstance(model, Model) and native.reason_against(model.config) is None:
+        return "native"
+    return "torch" if find_spec("torch") else "reference"
 
 
 def choose_engine(name: str) -> Engine:
     """The engine of that name."""
     if not isinstance(name, str) or name not in MODULES:
-        raise HandloomError(f"no engine {shown(name)}; the engines are {', '.join(MODULES)}")
+        raise HandloomError(f"no engine {shown(name)}; the engines are {', '.join(MODULES)}, and auto for the fastest")
     try:
         return cast(Engine, import_module(MODULES[name]))
     except ModuleNotFoundError as error:

@@ -57,8 +57,8 @@ class CellLearner:
     def save(self, model: CellModel, path: Path) -> None:
         save(model, path)
 
-    def speaker(self, arrays: Arrays, lengths: Sequence[int], seed: int) -> Say:
-        """How the model with these weights goes on from prompts; answers may have these lengths."""
+    def speaker(self, arrays: Arrays, lengths: Sequence[int], seed: int, engine: str = "torch") -> Say:
+        """How the model with these weights goes on from prompts, on torch; answers may have these lengths."""
         model = self.model(arrays, {})
         return lambda prompts, temperature: generate(
             model, prompts, steps=max(lengths), temperature=temperature, seed=seed, engine=CellEngine()

@@ -18,7 +18,6 @@ import torch
 
 from handloom.core import HandloomError, Model, Vocab, files, torch_engine
 from handloom.core.decoding import continue_texts
-from handloom.core.engines import Decoding
 from handloom.core.model import fixed
 from handloom.core.params import check_finite
 from handloom.core.sites import Edits
@@ -93,11 +92,6 @@ def read(file: Any) -> Model | CellModel:
     network, vocab = Cells.from_json(about["config"]), Vocab.from_json(about["vocab"])
     arrays = files.read_arrays(file, about, lambda described: check_arrays(network, described))
     return CellModel(network, arrays, vocab, about["notes"])
-
-
-def fastest_engine(model: Model | CellModel) -> str | Decoding:
-    """What `generate` is to run this model on."""
-    return CellEngine() if isinstance(model, CellModel) else "torch"
 
 
 class CellEngine:

@@ -24,17 +24,13 @@ from handloom.core import HandloomError
 from handloom.core.config import whole
 from handloom.core.errors import shown
 from handloom.core.reference import sinusoid
+from handloom.learn.kinds import CELLS as SIZES
 from handloom.learn.network import Arrays
 
 Drop = Callable[[Tensor], Tensor]  # dropout
 State = tuple[Tensor, ...]
 
 RECURRENT: dict[str, Callable[..., nn.RNNBase]] = {"rnn": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
-SIZES: dict[str, dict[str, int]] = {  # what there is to choose, and what it is if not told: makemore's where it has one
-    "mlp": {"d_model": 64, "d_ff": 64, "context": 16},
-    **{kind: {"d_model": 64, "d_ff": 64, "layers": 1} for kind in RECURRENT},
-    "encoder-decoder": {"d_model": 64, "d_ff": 256, "layers": 2, "heads": 4},
-}
 LARGEST = 1_000_000  # of any size; what is far above it, in a damaged file say, torch cannot even describe
 
 

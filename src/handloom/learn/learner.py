@@ -12,7 +12,6 @@ import numpy as np
 
 from handloom.core import Config, Model, Vocab, generate, save
 from handloom.learn.evaluation import Say
-from handloom.learn.lora import LowRank
 from handloom.learn.masked import unmask
 from handloom.learn.network import Arrays, Transformer, check_fits
 from handloom.learn.settings import Settings
@@ -30,7 +29,7 @@ class Learner:
     notes: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.network: Any = LowRank(self.transformer, self.rank) if self.rank else self.transformer
+        self.network: Any = low_rank(self.transformer, self.rank) if self.rank else self.transformer
         self.masked = not self.transformer.config.causal
 
     def to_json(self) -> dict[str, Any]:
@@ -66,11 +65,17 @@ class Learner:
     def save(self, model: Model, path: Path) -> None:
         save(model, path)
 
-    def speaker(self, arrays: Arrays, lengths: Sequence[int], seed: int) -> Say:
+    def speaker(self, arrays: Arrays, lengths: Sequence[int], seed: int, engine: str = "auto") -> Say:
         """How the model with these weights goes on from prompts; answers may have these lengths."""
         model, longest = self.model(arrays, {}), max(lengths)
         if self.masked:
             return lambda prompts, temperature: unmask(model, prompts, lengths, temperature, seed)
         return lambda prompts, temperature: generate(
-            model, prompts, steps=longest, temperature=temperature, seed=seed, engine="torch"
+            model, prompts, steps=longest, temperature=temperature, seed=seed, engine=engine
         )
+
+
+def low_rank(transformer: Transformer, rank: int) -> Any:
+    from handloom.learn.lora import LowRank  # here, because it loads torch
+
+    return LowRank(transformer, rank)

@@ -7,11 +7,12 @@ there are follows from the model's size alone, so that a run does not depend on 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from ctypes import byref, c_double
+from math import isfinite
 from typing import Any
 
 import numpy as np
 
-from handloom.core import Config, HandloomError, native
+from handloom.core import Config, native
 from handloom.core.native.arrays import Arrays as Layout
 from handloom.core.native.arrays import config_struct, fixed_positions
 from handloom.core.native.library import AdamWStruct, StringsStruct, pointer
@@ -31,7 +32,11 @@ class NativeTrainer:
         struct, positions = config_struct(config), fixed_positions(config)
         self.handle = native.held(
             self.library.trainer(
-                byref(struct), byref(adamw), settings.lanes, native.threads(), pointer(positions)
+                byref(struct),
+                byref(adamw),
+                settings.lanes or native.lanes(config),
+                native.threads(),
+                pointer(positions),
             )
         )
         self.weights, self.gradients, self.m, self.v = (
@@ -58,16 +63,19 @@ class NativeTrainer:
         for name, view in views.items():
             view[...] = arrays[name]
 
-    def step(self, strings: Strings, rows: np.ndarray[Any, Any], rng: np.random.Generator, rate: float) -> float:
-        """Learn from these rows; their mean loss a token, before. NaN, and no change, if that is not a number."""
+    def step(
+        self, strings: Strings, rows: np.ndarray[Any, Any], rng: np.random.Generator, rate: float
+    ) -> tuple[float, int]:
+        """Learn from these rows; their mean loss a token, before, and how many tokens were learnt. NaN, and no change,
+        if the loss is not a number."""
         loss = c_double()
         native.fine(
             self.library.trainer_step(
                 self.handle, byref(struct_of(strings)), pointer(rows), len(rows), rate, self.steps + 1, byref(loss)
             )
         )
-        self.steps += np.isfinite(loss.value)
-        return loss.value
+        self.steps += isfinite(loss.value)
+        return loss.value, int((strings.lengths[rows] - np.maximum(1, strings.asked[rows])).sum())
 
     def differentiate(self, strings: Strings, rows: np.ndarray[Any, Any]) -> tuple[float, Arrays]:
         """The mean loss a token of these rows, and its gradient."""

@@ -9,18 +9,18 @@
 import os
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import handloom
 from handloom.core import Config, HandloomError, Model, Vocab
 from handloom.core.errors import shown
 from handloom.core.files import one_line
-from handloom.learn import cells
-from handloom.learn.cell_learner import CellLearner
-from handloom.learn.cell_models import CellModel
+from handloom.learn.engines import choose
 from handloom.learn.folder import COPIES, Folder
+from handloom.learn.kinds import CELLS, KINDS, SIZES
 from handloom.learn.learner import Learner
 from handloom.learn.network import Transformer, bag_of_words, bigram
+from handloom.learn.processes import Processes
 from handloom.learn.settings import Settings
 from handloom.learn.strings import MASK, Strings, collect
 from handloom.learn.training import Training, Watch
@@ -28,30 +28,28 @@ from handloom.tasks import Language
 from handloom.tasks.catalogue import learnable
 from handloom.tasks.task import Learnable
 
+if TYPE_CHECKING:  # networks of cells need torch, and are loaded where they are asked for
+    from handloom.learn.cell_learner import CellLearner
+    from handloom.learn.cell_models import CellModel
+
 SETTINGS = {f.name for f in fields(Settings)}
-KINDS: dict[str, set[str]] = {  # of models, and the sizes that each has
-    "transformer": {f.name for f in fields(Config)} - {"vocab", "block"},
-    "bigram": set(),
-    "bow": {"d_model"},
-    **{kind: set(sizes) for kind, sizes in cells.SIZES.items()},
-}
-SIZES = set().union(*KINDS.values())
 
 
 def train(
     task: str | Learnable,
     *,
     kind: str = "transformer",
-    start: Model | CellModel | None = None,
+    start: "Model | CellModel | None" = None,
     folder: str | os.PathLike[str] | None = None,
     device: str = "cpu",
+    engine: str = "auto",
     watch: Watch = lambda report: None,
     **choices: Any,
 ) -> Training:
     """Train a model on a task. `choices` are fields of Settings (steps, rate, …) and of Config (layers, d_model, …);
     `start` is a model to go on from: all of it, or with lora=8 only matrices of rank 8. Without a folder nothing is
-    kept."""
-    training = prepare(task, kind=kind, start=start, device=device, **choices)
+    kept. `engine` is native, torch, or auto: the fastest that can."""
+    training = prepare(task, kind=kind, start=start, device=device, engine=engine, **choices)
     training.watch = watch
     if folder is not None and training.processes.first:
         keep(training, Folder.new(Path(folder), "run"), task if isinstance(task, str) else None)
@@ -62,8 +60,9 @@ def prepare(
     task: str | Learnable,
     *,
     kind: str = "transformer",
-    start: Model | CellModel | None = None,
+    start: "Model | CellModel | None" = None,
     device: str = "cpu",
+    engine: str = "auto",
     **choices: Any,
 ) -> Training:
     """The same, not yet run."""
@@ -74,15 +73,15 @@ def prepare(
         raise HandloomError(f"a kind is given ({kind}), but a model that is trained on stays what it is: leave it out")
     if choices.get("lora") and not start:
         raise HandloomError("lora learns changes of a model that there is; name it with start, or leave lora out")
-    settings = Settings(**{"lanes": cores(device)} | {k: v for k, v in choices.items() if k in SETTINGS})
+    settings = Settings(**{k: v for k, v in choices.items() if k in SETTINGS})
     known = learnable(task) if isinstance(task, str) else task
     strings = collect(known, settings.count, settings.seed)
     sizes = {key: value for key, value in choices.items() if key in SIZES}
     learner = fine_tuned(start, known, strings, settings, sizes) if start else from_scratch(kind, known, strings, sizes)
-    return Training(known, strings, learner, settings, device=device)
+    return Training(known, strings, learner, settings, device=device, engine=engine)
 
 
-def from_scratch(kind: str, task: Learnable, strings: Strings, sizes: dict[str, Any]) -> Learner | CellLearner:
+def from_scratch(kind: str, task: Learnable, strings: Strings, sizes: dict[str, Any]) -> "Learner | CellLearner":
     """A network of that kind, as large as the strings ask for."""
     if kind not in KINDS:
         raise HandloomError(f"no kind of model {shown(kind)}; there are {', '.join(KINDS)}")
@@ -94,10 +93,13 @@ def from_scratch(kind: str, task: Learnable, strings: Strings, sizes: dict[str, 
         return Learner(bigram(len(task.vocab), longest - 1), task.vocab)
     if kind == "bow":
         return Learner(bag_of_words(len(task.vocab), longest - 1, sizes.get("d_model", 64)), task.vocab)
-    if kind in cells.SIZES:
+    if kind in CELLS:
         if kind == "encoder-decoder" and isinstance(task, Language):
             raise HandloomError("an encoder-decoder answers questions, and here are only strings; choose another kind")
-        network = cells.Cells.of(kind, len(task.vocab), sizes)
+        from handloom.learn.cell_learner import CellLearner
+        from handloom.learn.cells import Cells
+
+        network = Cells.of(kind, len(task.vocab), sizes)
         return CellLearner(network, task.vocab, notes=longest_answer(strings))
     masked = not sizes.get("causal", True)
     vocab = with_mask(task.vocab) if masked else task.vocab
@@ -119,8 +121,8 @@ def with_mask(vocab: Vocab) -> Vocab:
 
 
 def fine_tuned(
-    start: Model | CellModel, task: Learnable, strings: Strings, settings: Settings, sizes: dict[str, Any]
-) -> Learner | CellLearner:
+    start: "Model | CellModel", task: Learnable, strings: Strings, settings: Settings, sizes: dict[str, Any]
+) -> "Learner | CellLearner":
     """A model that there is, to be trained on; it must know the tokens of the task."""
     if sizes:
         raise HandloomError(f"{min(sizes)} is given, but a model that is trained on keeps its sizes: leave it out")
@@ -129,7 +131,9 @@ def fine_tuned(
         missing = [token for token in needed if token not in start.vocab.ids]
         what = f"it has no {shown(missing[0])}" if missing else "they are in another order"
         raise HandloomError(f"the model's tokens are not the task's ({what}); the task's are {task.vocab.sample()}")
-    if isinstance(start, CellModel):
+    if not isinstance(start, Model):
+        from handloom.learn.cell_learner import CellLearner
+
         return CellLearner(start.network, start.vocab, start, dict(start.notes) | longest_answer(strings))
     return Learner(Transformer(start.config), start.vocab, start, settings.lora, dict(start.notes))
 
@@ -139,9 +143,13 @@ def longest_answer(strings: Strings) -> dict[str, Any]:
     return {"decode_steps": int((strings.lengths - strings.asked).max())}
 
 
-def learner_from_json(values: dict[str, Any]) -> Learner | CellLearner:
+def learner_from_json(values: dict[str, Any]) -> "Learner | CellLearner":
     """The learner of a run, from what its folder says of it."""
-    return (CellLearner if values["kind"] in cells.SIZES else Learner).from_json(values)
+    if values["kind"] not in CELLS:
+        return Learner.from_json(values)
+    from handloom.learn.cell_learner import CellLearner
+
+    return CellLearner.from_json(values)
 
 
 def keep(training: Training, folder: Folder, name: str | None, more: dict[str, Any] | None = None) -> None:
@@ -154,6 +162,7 @@ def keep(training: Training, folder: Folder, name: str | None, more: dict[str, A
             "task": name,
             "network": training.learner.to_json(),
             "settings": training.settings.to_json(),
+            "engine": training.choice.name,
             **(more or {}),
         }
     )
@@ -165,26 +174,34 @@ def resume(
     *,
     steps: int | None = None,
     device: str = "cpu",
+    engine: str | None = None,
     watch: Watch = lambda report: None,
     task: Learnable | None = None,
 ) -> Training:
-    """Go on with a run that was interrupted, or with more steps with one that is done. A task that has no name must be
-    given again."""
-    return reopen(Folder.old(Path(folder)), steps, device, watch, task).run()
+    """Go on with a run that was interrupted, or with more steps with one that is done: on the engine that it was begun
+    with, unless told. A task that has no name must be given again."""
+    return reopen(Folder.old(Path(folder)), steps, device, engine, watch, task).run()
 
 
-def reopen(folder: Folder, steps: int | None, device: str, watch: Watch, task: Learnable | None = None) -> Training:
+def reopen(
+    folder: Folder, steps: int | None, device: str, engine: str | None, watch: Watch, task: Learnable | None = None
+) -> Training:
     """A run as its folder says, at its last checkpoint."""
     check_device(device)
     about = folder.about()
-    settings = Settings.from_json(about["settings"])
-    if steps is not None and steps != settings.steps:
-        settings = replace(settings, steps=steps)
-        folder.write_about(about | {"settings": settings.to_json()})
+    settings, begun = Settings.from_json(about["settings"]), about.get("engine", "torch")
     known = task or task_of_run(folder, about)
-    strings = collect(known, settings.count, settings.seed)
     learner = learner_from_json(about["network"])
-    return Training(known, strings, learner, settings, folder, device, watch)
+    asked = engine or ("auto" if begun == "native" else begun)  # where the native engine is not there, torch goes on
+    if choose(asked, learner, settings, device, Processes()).name != begun:
+        settings = replace(settings, lanes=0)
+    settings = replace(settings, steps=settings.steps if steps is None else steps)
+    strings = collect(known, settings.count, settings.seed)
+    training = Training(known, strings, learner, settings, folder, device, asked, watch)
+    now = about | {"settings": training.settings.to_json(), "engine": training.choice.name}
+    if now != about:
+        folder.write_about(now)
+    return training
 
 
 def task_of_run(folder: Folder, about: dict[str, Any]) -> Learnable:
@@ -197,16 +214,11 @@ def task_of_run(folder: Folder, about: dict[str, Any]) -> Learnable:
 
 def check_device(device: str) -> None:
     """Refuse a device that is not there."""
-    import torch
-
+    if device == "cpu":
+        return
     try:
+        import torch
+
         torch.zeros(1, device=device)
     except (RuntimeError, AssertionError, ImportError) as error:
         raise HandloomError(f"no device {shown(device)} here ({one_line(error)}); cpu is always there") from error
-
-
-def cores(device: str) -> int:
-    """How many lanes: one a core, up to eight; one on a GPU."""
-    import torch
-
-    return 1 if device != "cpu" else max(1, min(8, torch.get_num_threads()))

@@ -6,17 +6,20 @@ Sampling.of("runs/strings-1").draw(1000).success
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from handloom.core import HandloomError, Model, generate
-from handloom.learn.cell_models import CellModel, fastest_engine, load
+from handloom.core import HandloomError, Model, generate, load
 from handloom.learn.evaluation import Evaluation, Examiner
 from handloom.learn.folder import Folder
+from handloom.learn.kinds import CELLS
 from handloom.learn.masked import unmask
 from handloom.learn.runs import task_of_run
 from handloom.learn.settings import Settings
 from handloom.learn.strings import collect, split
 from handloom.tasks import Language, Task
+
+if TYPE_CHECKING:
+    from handloom.learn.cell_models import CellModel
 
 
 def sample(run: str | os.PathLike[str], count: int = 20, prompt: str = "", **how: Any) -> Evaluation:
@@ -29,7 +32,7 @@ def sample(run: str | os.PathLike[str], count: int = 20, prompt: str = "", **how
 class Sampling:
     """A model and who judges what it says."""
 
-    model: Model | CellModel
+    model: "Model | CellModel"
     examiner: Examiner
 
     @classmethod
@@ -39,7 +42,12 @@ class Sampling:
         about = folder.about()
         settings, task = Settings.from_json(about["settings"]), task_of_run(folder, about)
         learnt, _ = split(collect(task, settings.count, settings.seed), settings.seed)
-        return cls(load(folder.path / f"{'best' if best else 'model'}.safetensors"), Examiner(task, learnt))
+        path = folder.path / f"{'best' if best else 'model'}.safetensors"
+        if about["network"]["kind"] in CELLS:
+            from handloom.learn import cell_models  # here, because it loads torch
+
+            return cls(cell_models.load(path), Examiner(task, learnt))
+        return cls(load(path), Examiner(task, learnt))
 
     def draw(self, count: int, prompt: str = "", *, seed: int = 0, **how: Any) -> Evaluation:
         """So many strings that begin with the prompt; `how` is as in `generate`."""
@@ -59,10 +67,12 @@ class Sampling:
 
     def say(self, prompts: list[list[int]], seed: int, how: dict[str, Any]) -> list[list[int]]:
         lengths = self.examiner.lengths
-        if isinstance(self.model, CellModel) or self.model.config.causal:
-            return generate(
-                self.model, prompts, steps=max(lengths), seed=seed, engine=fastest_engine(self.model), **how
-            )
+        if not isinstance(self.model, Model):
+            from handloom.learn.cell_models import CellEngine
+
+            return generate(self.model, prompts, steps=max(lengths), seed=seed, **how | {"engine": CellEngine()})
+        if self.model.config.causal:
+            return generate(self.model, prompts, steps=max(lengths), seed=seed, **{"engine": "auto"} | how)
         if any(how.get(name) is not None for name in ("top_k", "top_p", "format")):
             raise HandloomError("a model that sees both ways is sampled with a temperature alone")
         return unmask(self.model, prompts, lengths, how.get("temperature", 1.0), seed)

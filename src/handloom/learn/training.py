@@ -10,22 +10,22 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from handloom.core import HandloomError
-from handloom.learn.cell_learner import CellLearner
+from handloom.learn.engines import choose as choose_engine
 from handloom.learn.evaluation import Evaluation, Examiner
 from handloom.learn.folder import Folder
 from handloom.learn.learner import Learner
 from handloom.learn.processes import Processes
 from handloom.learn.settings import Settings
-from handloom.learn.strings import Lanes, Strings, choose, lanes_of, masked_lanes_of, split
-from handloom.learn.trainer import TorchTrainer
+from handloom.learn.strings import Strings, choose, split
 from handloom.tasks.task import Learnable
 
-AT_ONCE = 100  # held-out strings in a group
+if TYPE_CHECKING:
+    from handloom.learn.cell_learner import CellLearner
 
 
 @dataclass
@@ -62,10 +62,11 @@ class Training:
 
     task: Learnable
     strings: Strings  # all there are; a tenth is held out
-    learner: Learner | CellLearner
+    learner: "Learner | CellLearner"
     settings: Settings
     folder: Folder | None = None
     device: str = "cpu"
+    engine: str = "auto"
     watch: Watch = lambda report: None
     where: Where = field(default_factory=Where)
     evaluation: Evaluation | None = None
@@ -74,6 +75,9 @@ class Training:
 
     def __post_init__(self) -> None:
         self.processes = Processes()
+        self.choice = choose_engine(self.engine, self.learner, self.settings, self.device, self.processes)
+        if not self.settings.lanes:
+            self.settings = replace(self.settings, lanes=self.choice.lanes)
         settings = self.settings
         self.learner.check(self.strings)
         self.strings, self.held_out = split(self.strings, settings.seed)
@@ -84,15 +88,7 @@ class Training:
             self.where = Where(**saved[1])
             if self.processes.first:
                 self.folder.forget_metrics_after(self.where.step)
-        self.trainer = TorchTrainer(
-            self.learner.network,
-            arrays,
-            settings,
-            moments,
-            device=self.device,
-            share=self.processes.share,
-            first_lane=self.processes.rank * settings.lanes,
-        )
+        self.trainer = self.choice.make(arrays, settings, moments)
 
     def run(self) -> "Training":
         """Train to the last step, or until told to stop; saved whenever it evaluates, and when it ends."""
@@ -123,8 +119,8 @@ class Training:
         """Steps up to the goal."""
         settings, where = self.settings, self.where
         while where.step < goal and not self.stop:
-            lanes = self.batch(where.step)
-            loss = self.trainer.step(lanes, settings.rate_at(where.step))
+            rows, rng = choose(self.strings, settings.batch, settings.seed, where.step)
+            loss, tokens = self.trainer.step(self.strings, rows, rng, settings.rate_at(where.step))
             if not np.isfinite(loss):
                 raise HandloomError(
                     f"the loss is not a number at step {where.step}; begin again with a rate below {settings.rate:g}"
@@ -132,20 +128,8 @@ class Training:
             where.step += 1
             where.losses += loss
             where.counted += 1
-            where.tokens += sum(batch.count for lane in lanes for batch in lane)
+            where.tokens += tokens
             self.watch(Report(where.step, settings.steps, time.perf_counter() - began, loss))
-
-    def batch(self, step: int) -> Lanes:
-        """This process's lanes of the step's batch."""
-        settings, processes = self.settings, self.processes
-        rows, rng = choose(self.strings, settings.batch, settings.seed, step)
-        count = settings.lanes * processes.count
-        lanes = (
-            masked_lanes_of(self.strings, rows, count, rng, self.learner.vocab)
-            if self.learner.masked
-            else lanes_of(self.strings, rows, count)
-        )
-        return lanes[processes.rank * settings.lanes : (processes.rank + 1) * settings.lanes]
 
     def evaluate(self) -> None:
         """Measure, keep what is best, write it all down."""
@@ -178,19 +162,9 @@ class Training:
 
     def measure(self) -> None:
         """The held-out loss, and the task's own measure of fresh samples."""
-        groups = np.array_split(np.argsort(self.held_out.lengths), -(-len(self.held_out) // AT_ONCE))
-        rng = np.random.default_rng((self.settings.seed, 6))
-        lanes: Lanes = [[] for _ in range(self.settings.lanes)]
-        for i, group in enumerate(groups):
-            made = (
-                masked_lanes_of(self.held_out, group, 1, rng, self.learner.vocab)
-                if self.learner.masked
-                else lanes_of(self.held_out, group, 1)
-            )
-            lanes[i % len(lanes)] += made[0]
-        with self.trainer.at_work():
-            self.held_out_loss = self.trainer.loss(lanes)
-        say = self.learner.speaker(self.trainer.arrays(), self.examiner.lengths, self.settings.seed)
+        self.held_out_loss = self.trainer.loss(self.held_out)
+        engine = "torch" if self.engine == "torch" or self.device != "cpu" else "auto"
+        say = self.learner.speaker(self.trainer.arrays(), self.examiner.lengths, self.settings.seed, engine)
         self.evaluation = self.examiner.examine(say, self.settings.samples, self.settings.seed)
 
     def is_over(self) -> bool:

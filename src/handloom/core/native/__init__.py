@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from ctypes import byref
 from itertools import chain
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from handloom.core.errors import HandloomError
 from handloom.core.model import Model
 from handloom.core.native.arrays import Arrays, config_struct, fixed_positions
 from handloom.core.native.library import ChoiceStruct, Library, ProgressStruct, PromptsStruct, library, pointer
+from handloom.core.params import shapes
 from handloom.core.sites import Edits, Trace, Want
 from handloom.core.tokens import check_tokens
 
@@ -52,7 +54,24 @@ def check(config: Config) -> Library:
 def threads() -> int:
     """One a core, unless OMP_NUM_THREADS says how many."""
     told = os.environ.get("OMP_NUM_THREADS", "")
-    return int(told) if told.isdigit() and int(told) else len(os.sched_getaffinity(0))
+    if told.isdigit() and int(told):
+        return int(told)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def lanes(config: Config) -> int:
+    """Into how many parts a batch is cut, each with a gradient of its own: by the size of the model alone, so that what
+    is learnt does not depend on the machine."""
+    size = sum(prod(shape) for _, shape in shapes(config))
+    return 8 if size <= 4_000_000 else 4 if size <= 32_000_000 else 2
+
+
+def describe() -> str:
+    """The engine in a few words."""
+    found = library()
+    assert found is not None
+    cores = threads()
+    return f"vectors of {found.width()}, {cores} thread{'s' if cores > 1 else ''}"
 
 
 class Runner:
@@ -75,6 +94,38 @@ class Runner:
         out = np.empty((rows, min(last, length), self.config.vocab), np.float32)
         fine(self.library.logits(self.handle, rows, length, pointer(np.ascontiguousarray(ids)), last, pointer(out)))
         return out
+
+    def decode(
+        self,
+        texts: Sequence[Sequence[int]],
+        limits: Sequence[int],
+        stops: set[int],
+        choice: ChoiceStruct,
+        uniforms: Array,
+        report: Callable[[int], None],
+    ) -> list[list[int]]:
+        """The new tokens of rows, chosen by these numbers, (rows, largest limit)."""
+        stop = np.zeros(self.config.vocab, np.uint8)
+        stop[list(stops)] = 1
+        arrays: list[Array] = [
+            np.fromiter(chain.from_iterable(texts), np.int64),
+            np.cumsum([0, *map(len, texts)], dtype=np.int64),
+            np.array(limits, np.int64),
+            stop,
+            uniforms,
+        ]
+        out, counts = np.zeros(uniforms.shape, np.int64), np.zeros(len(texts), np.int64)
+        prompts = PromptsStruct(len(texts), *map(pointer, arrays), uniforms.shape[1])
+        progress = ProgressStruct()
+
+        def work() -> int:
+            return self.library.decode(
+                self.handle, byref(prompts), byref(choice), byref(progress), pointer(out), pointer(counts)
+            )
+
+        if not fine(watched(work, progress, report)):
+            raise HandloomError("the model's logits are not finite numbers; its weights are too large")
+        return [said[:count] for said, count in zip(out.tolist(), counts.tolist(), strict=True)]
 
 
 def held(handle: int | None) -> int:
@@ -157,34 +208,19 @@ def decode(
     report: Callable[[int], None],
 ) -> list[list[int]]:
     """The new tokens of all rows, drawn as in `decoding.py`: row i by the numbers of the generator (seed, i)."""
-    runner, said = Runner(model), []
-    most = max(limits, default=0)
-    group = max(1, AT_ONCE // max(1, most))
-    choice = ChoiceStruct(temperature, top_k or 0, top_p or 0.0)
-    stop = np.zeros(model.config.vocab, np.uint8)
-    stop[list(stops)] = 1
-    for first in range(0, len(texts), group):
-        part = range(first, min(len(texts), first + group))
-        ids = np.fromiter(chain.from_iterable(texts[i] for i in part), np.int64)
-        starts = np.concatenate([[0], np.cumsum([len(texts[i]) for i in part])]).astype(np.int64)
-        limit = np.array([limits[i] for i in part], np.int64)
+    runner, said, most = Runner(model), [], max(limits, default=0)
+    for part in grouped(len(texts), AT_ONCE // max(1, most)):
         uniforms = np.empty((len(part), most))
         for row, i in enumerate(part if temperature else ()):
             np.random.default_rng((seed, i)).random(out=uniforms[row])
-        out, counts = np.zeros((len(part), most), np.int64), np.zeros(len(part), np.int64)
-        prompts = PromptsStruct(len(part), *map(pointer, (ids, starts, limit, stop, uniforms)), most)
-        progress = ProgressStruct()
-        result = watched(
-            lambda p=prompts, g=progress, o=out, c=counts: runner.library.decode(
-                runner.handle, byref(p), byref(choice), byref(g), pointer(o), pointer(c)
-            ),
-            progress,
-            report,
-        )
-        if not fine(result):
-            raise HandloomError("the model's logits are not finite numbers; its weights are too large")
-        said += [row[:count].tolist() for row, count in zip(out, counts.tolist(), strict=True)]
+        choice = ChoiceStruct(temperature, top_k or 0, top_p or 0.0)
+        said += runner.decode([texts[i] for i in part], [limits[i] for i in part], stops, choice, uniforms, report)
     return said
+
+
+def grouped(count: int, size: int) -> Iterator[range]:
+    for first in range(0, count, max(1, size)):
+        yield range(first, min(count, first + max(1, size)))
 
 
 def watched(work: Callable[[], int], progress: ProgressStruct, report: Callable[[int], None]) -> int:

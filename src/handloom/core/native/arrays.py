@@ -1,7 +1,7 @@
 """A model's numbers as the engine has them: one array, of which the weights by their names are views.
 
-W_Q, W_K and W_V of all heads are one matrix there (layout.h), so that the view of W_Q, (H, D, K), is a part of it turned
-round. What is written to a view is in the array.
+W_Q, W_K and W_V of all heads are one matrix there (layout.h), so that the view of W_Q, (H, D, K), is a part of it,
+turned round. What is written to a view is in the array.
 """
 
 from ctypes import byref, c_int64

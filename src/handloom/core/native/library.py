@@ -17,9 +17,9 @@ class ConfigStruct(ctypes.Structure):
     """As `Config` in layout.h."""
 
     _fields_ = [
-        *((name, c_int32) for name in "vocab block width layers heads head_width hidden".split()),
-        *((name, c_int32) for name in "norm post activation tied table".split()),
-        *((name, c_int32) for name in "attn_bias mlp_bias norm_bias unembed_bias".split()),
+        *((name, c_int32) for name in ["vocab", "block", "width", "layers", "heads", "head_width", "hidden"]),
+        *((name, c_int32) for name in ["norm", "post", "activation", "tied", "table"]),
+        *((name, c_int32) for name in ["attn_bias", "mlp_bias", "norm_bias", "unembed_bias"]),
         ("eps", c_float),
     ]
 

@@ -1,8 +1,5 @@
 """The torch trainer: one step of training, on one core or several, of any Network.
 
-A trainer is the small interface behind which an engine trains: `step`, `loss`, `arrays`, `moments`. The loop in
-`training.py` does not know how it is done, and what a trainer gives can be taken on by another.
-
 What makes it fast (docs/LOG.md has the numbers): all weights lie in one array, so that clipping and AdamW are a few
 operations on it and not on a hundred small ones; and a batch is cut into lanes, each with its own gradient and a core
 to itself, so that no small operation waits for another core. The lanes' gradients are added in a fixed order.
@@ -19,13 +16,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from handloom.core import torch_engine
+from handloom.core import Vocab, torch_engine
 from handloom.core.memory import keep_freed_memory
 from handloom.learn.network import Arrays, Network
+from handloom.learn.processes import Processes
 from handloom.learn.settings import Settings
-from handloom.learn.strings import NOTHING, Batch, Lanes
+from handloom.learn.strings import NOTHING, Batch, Lanes, Strings, lanes_of, masked_lanes_of
 
-AllReduce = Callable[[Tensor], None]
+AT_ONCE = 100  # strings in a group, where nothing is learnt
 
 
 class TorchTrainer:
@@ -38,11 +36,12 @@ class TorchTrainer:
         settings: Settings,
         moments: Arrays | None = None,
         device: str = "cpu",
-        share: AllReduce | None = None,
-        first_lane: int = 0,
+        processes: Processes | None = None,
+        masked: Vocab | None = None,  # with it tokens are hidden, and told from all others
     ) -> None:
         keep_freed_memory()
-        self.network, self.settings, self.device, self.share = network, settings, device, share
+        self.network, self.settings, self.device, self.masked = network, settings, device, masked
+        self.processes, self.count = processes or Processes(), settings.lanes or cores(device)
         names = sorted(arrays.keys() - network.frozen)  # always in one order, for sums depend on it
         names.sort(key=lambda name: not is_decayed(name, arrays[name]))  # those that decay first
         self.shapes = {name: arrays[name].shape for name in names}
@@ -55,8 +54,8 @@ class TorchTrainer:
         self.steps = 0
         if moments:
             self.restore(moments)
-        self.lanes = [Lane(self, first_lane + i) for i in range(settings.lanes)]
-        self.pool = ThreadPoolExecutor(settings.lanes)
+        self.lanes = [Lane(self, self.processes.rank * self.count + i) for i in range(self.count)]
+        self.pool = ThreadPoolExecutor(min(self.count, cores(device)))
 
     def adamw(self) -> torch.optim.AdamW:
         groups = []
@@ -66,34 +65,53 @@ class TorchTrainer:
             groups.append({"params": [tensor], "weight_decay": decay if part.start == 0 else 0.0})
         return torch.optim.AdamW(groups, lr=self.settings.rate, betas=self.settings.betas, fused=True)
 
-    def step(self, lanes: Lanes, rate: float) -> float:
-        """Learn from a batch; its mean loss a token, before. NaN, and no change, if that is not a number."""
+    def step(
+        self, strings: Strings, rows: np.ndarray[Any, Any], rng: np.random.Generator, rate: float
+    ) -> tuple[float, int]:
+        """Learn from these rows; their mean loss a token, before, and how many tokens were learnt here. NaN, and no
+        change, if the loss is not a number."""
+        lanes = self.batch(strings, rows, rng)
         count = sum(batch.count for lane in lanes for batch in lane)
         losses = self.work(lambda lane, batches: lane.learn(batches), lanes)
         self.gradient.copy_(self.lanes[0].gradient)
         for lane in self.lanes[1:]:
             self.gradient += lane.gradient
         totals = torch.tensor([sum(losses), float(count)], dtype=torch.float64, device=self.device)
-        if self.share:
-            self.share(self.gradient)
-            self.share(totals)
+        if self.processes.share:
+            self.processes.share(self.gradient)
+            self.processes.share(totals)
         self.gradient /= totals[1]
         norm = float(self.gradient.norm())
         loss = float(totals[0] / totals[1])
         if not np.isfinite(norm) or not np.isfinite(loss):
-            return float("nan")
+            return float("nan"), count
         if self.settings.clip and norm > self.settings.clip:
             self.gradient *= self.settings.clip / norm
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         self.optimizer.step()
         self.steps += 1
-        return loss
+        return loss, count
 
-    def loss(self, lanes: Lanes) -> float:
-        """The mean loss a token, without learning."""
+    def batch(self, strings: Strings, rows: np.ndarray[Any, Any], rng: np.random.Generator) -> Lanes:
+        """This process's lanes of a batch."""
+        lanes = self.dealt(strings, rows, self.count * self.processes.count, rng)
+        return lanes[self.processes.rank * self.count : (self.processes.rank + 1) * self.count]
+
+    def dealt(self, strings: Strings, rows: np.ndarray[Any, Any], lanes: int, rng: np.random.Generator) -> Lanes:
+        if self.masked:
+            return masked_lanes_of(strings, rows, lanes, rng, self.masked)
+        return lanes_of(strings, rows, lanes)
+
+    def loss(self, strings: Strings) -> float:
+        """The mean loss a token of all strings, without learning."""
+        rng = np.random.default_rng((self.settings.seed, 6))
+        lanes: Lanes = [[] for _ in range(self.count)]
+        for i, group in enumerate(np.array_split(np.argsort(strings.lengths), -(-len(strings) // AT_ONCE))):
+            lanes[i % self.count] += self.dealt(strings, group, 1, rng)[0]
         count = sum(batch.count for lane in lanes for batch in lane)
-        return sum(self.work(lambda lane, batches: lane.measure(batches), lanes)) / count
+        with self.at_work():
+            return sum(self.work(lambda lane, batches: lane.measure(batches), lanes)) / count
 
     def work(self, do: Callable[["Lane", list[Batch]], float], lanes: Lanes) -> list[float]:
         """Have every lane do its part, all at once."""
@@ -176,6 +194,11 @@ class Lane:
         ids, targets, asked = (torch.from_numpy(a).to(device) for a in (batch.inputs, batch.targets, batch.asked))
         logits = self.trainer.network.logits(self.weights, ids, asked, dropout, self.rng if dropout else None)
         return F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=NOTHING, reduction="sum")
+
+
+def cores(device: str) -> int:
+    """How many lanes: one a core, up to eight; one on a GPU."""
+    return 1 if device != "cpu" else max(1, min(8, torch.get_num_threads()))
 
 
 def is_decayed(name: str, array: np.ndarray[Any, Any]) -> bool:

@@ -1,0 +1,18 @@
+"""The kinds of models that can be trained, and the sizes that each has."""
+
+from dataclasses import fields
+
+from handloom.core import Config
+
+CELLS: dict[str, dict[str, int]] = {  # on torch's own modules; what a size is if not told: makemore's where it has one
+    "mlp": {"d_model": 64, "d_ff": 64, "context": 16},
+    **{kind: {"d_model": 64, "d_ff": 64, "layers": 1} for kind in ("rnn", "gru", "lstm")},
+    "encoder-decoder": {"d_model": 64, "d_ff": 256, "layers": 2, "heads": 4},
+}
+KINDS: dict[str, set[str]] = {
+    "transformer": {f.name for f in fields(Config)} - {"vocab", "block"},
+    "bigram": set(),
+    "bow": {"d_model"},
+    **{kind: set(sizes) for kind, sizes in CELLS.items()},
+}
+SIZES = set().union(*KINDS.values())
