@@ -1,11 +1,14 @@
 """Draws the pictures of the README and of these pages anew: `make docs`."""
 
+import io
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from handloom.core import trace
+from handloom.view.figure import STYLE, matplotlib_parts
 from handloom.view.heatmap import beside, heatmap
 from handloom.view.tour import hello_picture
 from handloom.write import program
@@ -69,6 +72,94 @@ def addition_picture() -> str:
     return heatmap(pattern, rows, list(text), "0995+0007=01002", "", "looks at")
 
 
+def caches_picture() -> str:
+    """Where the numbers of a training step lie, and how they move: the native engine, AVX2, 4 layers, 64 wide."""
+    figure_class, styles = matplotlib_parts()
+    forward, backward, reduction = "#1f5fa8", "#cc6600", "#3a7d44"
+    bands = [  # top, height, lines
+        (34, 142, "registers", "16 vectors", "of 8 floats"),
+        (204, 76, "L1", "32 KB"),
+        (308, 92, "L2", "512 KB"),
+        (428, 92, "L3 and", "memory"),
+    ]
+    boxes = [  # left, top, width, height, lines
+        (100, 76, 142, 52, "2 vectors of B"),
+        (692, 60, 100, 86, "lane 1", "+ … + lane 8,", "in this order;", "then AdamW"),
+        (100, 212, 142, 60, "a panel of B", "64 × 16 floats", "4 KB"),
+        (256, 212, 142, 60, "6 rows of A", "6 × 64 floats", "1.5 KB"),
+        (100, 316, 142, 76, "B: a matrix, packed", "64 × 256: 64 KB", "(a layer: 192 KB)"),
+        (256, 316, 142, 76, "A: rows of a group", "160 × 64", "50 KB"),
+        (412, 316, 142, 76, "C: the result", "160 × 256", "170 KB"),
+        (568, 316, 112, 76, "or C: gradient", "of a matrix", "64 KB"),
+        (692, 316, 100, 76, "a chunk:", "8,192 weights", "32 KB an array"),
+        (100, 436, 142, 76, "packed weights", "W and Wᵀ, all layers", "1.5 MB"),
+        (256, 436, 298, 76, "kept for the backward, of all layers", "21 KB a token", "160 tokens: 3.3 MB"),
+        (568, 436, 112, 76, "8 lanes'", "gradients", "0.8 MB each"),
+        (692, 436, 100, 76, "weights, m, v,", "gradient", "0.8 MB each"),
+    ]
+    arrows = [  # colour, and the corners of the way
+        *((colour, (x, 436), (x, 392)) for colour, x in ((forward, 162), (backward, 180), (backward, 340))),
+        *((colour, (x, 316), (x, 272)) for x0 in (162, 318) for colour, x in ((forward, x0), (backward, x0 + 18))),
+        *((colour, (x, 212), (x, 128)) for colour, x in ((forward, 162), (backward, 180))),
+        *((colour, (x, 212), (x, 160)) for colour, x in ((forward, 318), (backward, 336))),
+        *((colour, (242, y), (276, y)) for colour, y in ((forward, 93), (backward, 111))),
+        (forward, (392, 133), (474, 133), (474, 316)),
+        (backward, (392, 115), (492, 115), (492, 316)),
+        (backward, (392, 97), (624, 97), (624, 316)),
+        (forward, (474, 392), (474, 436)),
+        (backward, (624, 392), (624, 436)),
+        (reduction, (660, 436), (706, 392)),
+        (reduction, (733, 316), (733, 146)),
+        (reduction, (751, 146), (751, 316)),
+        (reduction, (733, 436), (733, 392)),
+        (reduction, (751, 392), (751, 436)),
+        (reduction, (742, 512), (742, 540), (171, 540), (171, 512)),
+    ]
+    with styles(STYLE | {"svg.fonttype": "none", "font.family": "sans-serif"}):
+        figure = figure_class(figsize=(11.1, 7.8))  # 800 points wide
+        axis = figure.add_axes((0, 0, 1, 1), xlim=(0, 800), ylim=(562, 0))
+        axis.axis("off")
+
+        def box(x: float, y: float, w: float, h: float, face: str, edge: str = "#999999") -> None:
+            axis.fill([x, x + w, x + w, x], [y, y, y + h, y + h], facecolor=face, edgecolor=edge, linewidth=0.8)
+
+        def write(x: float, y: float, words: str, ha: str = "center", **how: str) -> None:
+            axis.text(x, y, words, ha=ha, va="baseline", **{"fontsize": 11.5, "color": "#222222"} | how)
+
+        for top, height, *lines in bands:
+            box(4, top, 792, height, "#f3f3f0", "none")
+            for i, line in enumerate(lines):
+                write(12, top + 24 + 16 * i, line, "left", weight="normal" if i else "bold")
+        for x, y, w, h, *lines in boxes:
+            box(x, y, w, h, "#ffffff")
+            for i, line in enumerate(lines):
+                write(x + w / 2, y + h / 2 + 4 + 18 * (i - (len(lines) - 1) / 2), line)
+        for i, j in np.ndindex(6, 2):  # the tile
+            box(276 + 58 * j, 82 + 13 * i, 58, 13, "#e3ecf6")
+        write(334, 58, "a tile of C: 12 sums")
+        write(334, 74, "6 rows × 2 vectors")
+        write(346, 194, "one at a time", "left")
+        for colour, *way in arrows:
+            axis.plot(*zip(*way, strict=True), color=colour, linewidth=1.6)
+            head = {"arrowstyle": "-|>", "color": colour, "linewidth": 1.6, "shrinkA": 0, "shrinkB": 0}
+            axis.annotate("", way[-1], way[-2], arrowprops=head)
+        phases = ((100, forward, "forward"), (256, backward, "backward"), (412, reduction, "reduction, AdamW"))
+        for x, colour, words in phases:
+            axis.plot([x, x + 30], [16, 16], color=colour, linewidth=3)
+            write(x + 38, 20, words, "left", color=colour, weight="bold")
+        write(456, 556, "packed again", color=reduction)
+        page = io.StringIO()
+        figure.savefig(page, format="svg", metadata={"Date": None, "Creator": None})
+
+    def plain(style: re.Match[str]) -> str:  # how Matplotlib writes fonts depends on its version
+        fill, anchor = (re.search(rf"{name}: ([#\w]+)", style[1])[1] for name in ("fill", "text-anchor"))
+        weight = "bold" if "700" in style[1] else "normal"
+        font = f"font: {weight} 11.5px 'DejaVu Sans', Verdana, sans-serif"
+        return f'<text style="{font}; fill: {fill}; text-anchor: {anchor}"'
+
+    return re.sub('<text style="([^"]*)"', plain, page.getvalue())
+
+
 PICTURES = {
     "hello.svg": hello_picture,
     "book/stream.svg": stream_picture,
@@ -76,6 +167,7 @@ PICTURES = {
     "book/sort.svg": sort_picture,
     "book/addition.svg": addition_picture,
     "book/taotp.svg": taotp_picture,
+    "native/caches.svg": caches_picture,
 }
 
 if __name__ == "__main__":

@@ -15,8 +15,8 @@ from handloom.learn.cell_models import CellEngine, CellModel
 from handloom.learn.cells import SIZES, Cells
 from handloom.learn.runs import learner_from_json, prepare, resume, train
 from handloom.learn.settings import Settings
-from handloom.learn.strings import Strings, lanes_of
-from handloom.learn.trainer import TorchTrainer
+from handloom.learn.strings import Strings
+from handloom.learn.torch_trainer import TorchTrainer
 from handloom.tasks import Language, Task
 
 KINDS = list(SIZES)
@@ -240,7 +240,7 @@ def test_two_lanes_have_the_gradient_of_one(kind):
     for lanes in (1, 2):
         trainer = TorchTrainer(network, network.start(0), Settings(lanes=lanes, clip=0.0))
         with trainer.at_work():
-            trainer.step(lanes_of(rows, np.arange(12), lanes), 0.0)
+            trainer.step(rows, np.arange(12), None, 0.0)
         gradients.append(trainer.gradient)
     assert torch.allclose(*gradients, rtol=1e-4, atol=1e-6)
 
@@ -445,7 +445,7 @@ def test_a_bigram_model_reaches_the_entropy_of_pairs():
         np.add.at(pairs, (row[:-1], row[1:]), 1)
     p = pairs / pairs.sum(1, keepdims=True)
     entropy = -(pairs * np.log(np.where(p > 0, p, 1.0))).sum() / pairs.sum()
-    loss = training.trainer.loss(lanes_of(training.strings, np.arange(len(rows)), 1))
+    loss = training.trainer.loss(training.strings)
     assert entropy - 1e-6 < loss < 1.01 * entropy  # nothing that sees one token can be better
     logits = trace(training.model(), [3, 0, 1, 2, 0, 2, 0], "logits")["logits"]
     assert np.allclose(logits[1], logits[4], rtol=0, atol=1e-12)

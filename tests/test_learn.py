@@ -20,7 +20,7 @@ from handloom.learn.runs import config_for, prepare, resume, train
 from handloom.learn.sampling import sample
 from handloom.learn.settings import Settings
 from handloom.learn.strings import NOTHING, Strings, choose, collect, hide, lanes_of, pad, split
-from handloom.learn.trainer import TorchTrainer
+from handloom.learn.torch_trainer import TorchTrainer
 from handloom.tasks import Language, learnable
 from handloom.tasks.catalogue import TASKS
 
@@ -65,13 +65,14 @@ def test_a_step_in_lanes_has_the_gradient_of_the_whole_batch():
     rows, _ = choose(strings, 16, seed=0, step=0)
     for lanes in (1, 2):
         trainer = TorchTrainer(network, arrays, Settings(lanes=lanes, clip=0.0, rate=0.0))
-        loss = trainer.step(lanes_of(strings, rows, lanes), 0.0)
+        loss, count = trainer.step(strings, rows, None, 0.0)
         batch = pad(strings, rows)
         p = {n: torch.tensor(a, dtype=torch.float64, requires_grad=True) for n, a in arrays.items()}
         logits, _ = torch_engine.compute(config, parameters.unflatten(config, dict(p)), batch.inputs)
         right = F.cross_entropy(logits.flatten(0, 1), torch.tensor(batch.targets).flatten(), ignore_index=NOTHING)
         right.backward()
         assert loss == pytest.approx(float(right.detach()), rel=1e-5)
+        assert count == batch.count
         for name, slope in trainer.views(trainer.gradient).items():
             torch.testing.assert_close(slope.double(), p[name].grad, rtol=2e-4, atol=1e-6)
 
@@ -81,7 +82,7 @@ def test_a_step_is_that_of_torch_adamw_with_clipping_and_decay_of_matrices_alone
     config = config_for(3, 13, {"layers": 1, "d_model": 8, "heads": 2})
     network = Transformer(config)
     arrays = network.start(0)
-    settings = Settings(clip=0.1, decay=0.5, rate=0.01)
+    settings = Settings(clip=0.1, decay=0.5, rate=0.01, lanes=1)
     trainer = TorchTrainer(network, arrays, settings)
     leaves = {n: torch.tensor(a, requires_grad=True) for n, a in arrays.items()}
     matrices = [t for n, t in leaves.items() if t.ndim > 1 and ".b_" not in n]
@@ -91,7 +92,7 @@ def test_a_step_is_that_of_torch_adamw_with_clipping_and_decay_of_matrices_alone
     )
     for step in range(3):
         rows, _ = choose(strings, 8, seed=0, step=step)
-        trainer.step(lanes_of(strings, rows, 1), 0.01)
+        trainer.step(strings, rows, None, 0.01)
         batch = pad(strings, rows)
         logits, _ = torch_engine.compute(config, parameters.unflatten(config, dict(leaves)), batch.inputs)
         loss = F.cross_entropy(logits.flatten(0, 1), torch.tensor(batch.targets).flatten(), ignore_index=NOTHING)
@@ -125,9 +126,9 @@ def test_the_same_seed_gives_the_same_run(dropout):
 
 def test_dropout_is_drawn_anew_at_every_step_and_not_when_measuring():
     training = prepare(RULE, dropout=0.5, lanes=1, rate=0.0, **SMALL)
-    lanes = training.batch(0)
-    assert training.trainer.loss(lanes) == training.trainer.loss(lanes)
-    assert training.trainer.step(lanes, 0.0) != training.trainer.step(lanes, 0.0)
+    trainer, rows = training.trainer, np.arange(8)
+    assert trainer.loss(training.held_out) == trainer.loss(training.held_out)
+    assert trainer.step(training.strings, rows, None, 0.0) != trainer.step(training.strings, rows, None, 0.0)
 
 
 def test_a_run_learns_its_rule(tmp_path):
@@ -321,7 +322,7 @@ def test_a_loss_that_is_not_a_number_ends_the_run_and_keeps_the_last_checkpoint(
 
     keep(training, Folder.new(tmp_path / "a", "a"), RULE)
     step, calls = training.trainer.step, []
-    training.trainer.step = lambda *given: step(*given) if calls.append(1) or len(calls) < 13 else float("nan")
+    training.trainer.step = lambda *given: step(*given) if calls.append(1) or len(calls) < 13 else (float("nan"), 0)
     with pytest.raises(HandloomError, match="not a number at step 12"):
         training.run()
     assert Folder.old(tmp_path / "a").checkpoint()[1]["step"] == 10

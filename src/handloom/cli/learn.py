@@ -169,9 +169,8 @@ def show(training: "Training", tensorboard: bool, as_json: bool) -> None:
         return
     folder = training.folder
     assert folder is not None
-    print(f"engine: {training.choice}", file=sys.stderr)
     try:
-        with TrainingView(str(folder.path)) as view:
+        with TrainingView(str(folder.path), str(training.choice)) as view:
             training.watch = both(view, board_of(folder.path)) if tensorboard else view
             training.run()
     except BaseException:

@@ -30,9 +30,12 @@ def sample(
     """
     import sys
 
+    from handloom.core.engines import fastest, reason_against_native
     from handloom.learn.sampling import Sampling
 
     sampling = Sampling.of(run, best)
+    if engine == "auto" and (reason := reason_against_native(sampling.model)):
+        print(f"engine: {fastest(sampling.model)}; the native one is not used: {reason}", file=sys.stderr)
     with Slowly("sampling") as progress:
         evaluation = sampling.draw(
             count,

@@ -16,10 +16,10 @@ REFRESH = 0.1  # seconds
 
 
 class TrainingView:
-    """`with TrainingView("runs/x") as view:` and call view(report) after every step."""
+    """`with TrainingView("runs/x", "native") as view:` and call view(report) after every step."""
 
-    def __init__(self, title: str) -> None:
-        self.title = title
+    def __init__(self, title: str, engine: str) -> None:
+        self.title, self.engine = title, engine
         self.live: Any = None
         self.next = time.monotonic()
         self.first: tuple[int, float] | None = None  # step and seconds at which this view began
@@ -41,6 +41,7 @@ class TrainingView:
 
     def __call__(self, report: "Report") -> None:
         if self.first is None:
+            print(f"engine: {self.engine}", file=sys.stderr, flush=True)
             self.first = report.step - 1, report.seconds
         if report.evaluation is not None:
             self.evaluated = report

@@ -93,7 +93,7 @@ def generate(
     states = [guide.begin(text, limit) for text, limit in zip(texts, limits, strict=True)] if guide else []
     seed = whole("seed", seed, 0)
     if engine == "auto":
-        engine = "torch" if edits else fastest(model)
+        engine = fastest(model, edits)
     module = choose_engine(engine) if isinstance(engine, str) else engine
     starts = [len(text) for text in texts]
     report = Report(progress, sum(limits))

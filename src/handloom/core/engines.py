@@ -60,11 +60,22 @@ class Engine(Decoding, Protocol):
     def forward(self, model: Model, tokens: Any, want: Want = (), edits: Edits | None = None) -> tuple[Any, Trace]: ...
 
 
-def fastest(model: Any) -> str:
-    """The name of the fastest engine that runs this model here."""
+def reason_against_native(model: Any, edits: Edits | None = None) -> str | None:
+    """Why the native engine is not the one to run this; None if it is."""
     from handloom.core import native
 
-    if isinstance(model, Model) and native.reason_against(model.config) is None:
+    if edits:
+        return "it takes no edits"
+    if not isinstance(model, Model):
+        return "it runs transformers only"
+    if model.dtype == "float64":
+        return "it computes in float32, and this model's weights are float64"
+    return native.reason_against(model.config)
+
+
+def fastest(model: Any, edits: Edits | None = None) -> str:
+    """The name of the fastest engine that runs this model here."""
+    if reason_against_native(model, edits) is None:
         return "native"
     return "torch" if find_spec("torch") else "reference"
 

@@ -99,12 +99,12 @@ class NativeTrainer:
 
     def arrays(self) -> Arrays:
         """All weights, as they are now."""
-        return {name: np.array(view) for name, view in self.weights.items()}
+        return {name: np.array(view, order="C") for name, view in self.weights.items()}
 
     def moments(self) -> Arrays:
         """What AdamW remembers: running means of gradients (m.…) and of their squares (v.…)."""
         named = {f"m.{name}": view for name, view in self.m.items()} | {f"v.{n}": view for n, view in self.v.items()}
-        return {name: np.array(view) for name, view in named.items()} | {"steps": np.array([self.steps])}
+        return {name: np.array(view, order="C") for name, view in named.items()} | {"steps": np.array([self.steps])}
 
 
 def struct_of(strings: Strings) -> StringsStruct:

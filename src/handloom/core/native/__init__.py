@@ -125,7 +125,7 @@ class Runner:
 
         if not fine(watched(work, progress, report)):
             raise HandloomError("the model's logits are not finite numbers; its weights are too large")
-        return [said[:count] for said, count in zip(out.tolist(), counts.tolist(), strict=True)]
+        return [out[i, :count].tolist() for i, count in enumerate(counts.tolist())]
 
 
 def held(handle: int | None) -> int:
