@@ -30,7 +30,9 @@ lint: setup
 
 bench: setup       ## ratios, side by side in one run
 	$(BIN)/python benchmarks/decode.py
+	$(BIN)/python benchmarks/native.py --only speed
 	@echo "and, with a checkout of makemore: $(BIN)/python benchmarks/learn.py makemore/makemore.py"
+	@echo "                             and: $(BIN)/python benchmarks/native.py makemore/makemore.py"
 
 docs: setup        ## the pictures, and docs/ as a site in site/
 	$(BIN)/python docs/pictures.py

@@ -1,4 +1,4 @@
-"""Training and sampling against makemore, side by side in one run.
+"""Training and sampling on torch against makemore, side by side in one run; native.py has the native engine.
 
     git clone https://github.com/karpathy/makemore
     python benchmarks/learn.py makemore/makemore.py            all of it, some 20 minutes
@@ -144,12 +144,12 @@ def compare(title: str, ours: Callable[[], Any], theirs: Callable[[], Any], each
     )
 
 
-def run_case(makemore: Any, name: str, rounds: int, samples: int) -> None:
+def run_case(makemore: Any, name: str, rounds: int, samples: int, engine: str = "torch") -> None:
     task, count, steps = CASES[name]
-    ours = prepare(task, count=count, steps=10**9)
+    ours = prepare(task, count=count, steps=10**9, engine=engine)
     theirs = Theirs(makemore, ours)
     print(f"{name}: {task}, {count:,} strings")
-    our_steps(ours, 5)
+    our_steps(ours, steps)
     repeat(theirs.step, 5)()
     compare("  training", lambda: our_steps(ours, steps), repeat(theirs.step, steps), steps, rounds, "steps")
     our_steps(ours, 200)  # until strings have about the right lengths
@@ -158,17 +158,17 @@ def run_case(makemore: Any, name: str, rounds: int, samples: int) -> None:
     end = vocab.id("<end>")
 
     def ours_samples() -> None:
-        generate(model, [[end]] * samples, temperature=1.0, engine="torch", steps=theirs.longest + 1)
+        generate(model, [[end]] * samples, temperature=1.0, engine=engine, steps=theirs.longest + 1)
 
     seconds(ours_samples)
     compare("  sampling", ours_samples, lambda: theirs.sample(samples), samples, max(1, rounds // 3), "strings")
 
 
-def time_to_success(makemore: Any, goal: float = 0.99) -> None:
+def time_to_success(makemore: Any, engine: str = "torch", goal: float = 0.99) -> None:
     """Seconds of training until 99 % of 300 samples obey the 13/22 rule, sampling not counted; three seeds."""
     for seed in range(3):
         task, count, _ = CASES["a"]
-        ours = prepare(task, count=count, steps=10**9, seed=seed)
+        ours = prepare(task, count=count, steps=10**9, seed=seed, engine=engine)
         torch.manual_seed(seed)
         theirs = Theirs(makemore, ours)
         found = []
@@ -189,14 +189,15 @@ def time_to_success(makemore: Any, goal: float = 0.99) -> None:
 
 def our_texts(training: Training) -> list[str]:
     vocab = training.task.vocab
-    said = generate(training.model(), [[vocab.id("<end>")]] * 300, temperature=1.0, engine="torch")
+    said = generate(training.model(), [[vocab.id("<end>")]] * 300, temperature=1.0, engine="auto")
     return [vocab.decode(ids) for ids in said]
 
 
-def memory() -> None:
+def memory(engine: str = "torch") -> None:
     """The largest resident memory of a training run as a user starts it."""
     for name, (task, count, _) in CASES.items():
         words = ["-m", "handloom", "learn", task, "--count", str(count), "--steps", "60", "--every", "30"]
+        words += ["--engine", engine]
         with tempfile.TemporaryDirectory() as folder:
             subprocess.run([sys.executable, *words], cwd=folder, check=True, capture_output=True)
         peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1e6

@@ -1,0 +1,156 @@
+"""The native engine against makemore and against the processor, in one run.
+
+    git clone https://github.com/karpathy/makemore
+    python benchmarks/native.py makemore/makemore.py                all of it, some 20 minutes
+    python benchmarks/native.py makemore/makemore.py --only speed   what needs no makemore
+
+Against makemore as in learn.py: same model, same strings, both sides in turn, and the median of the rounds' ratios.
+Against the processor: the multiplications and additions that a step needs, padding and masked scores not counted, a
+second, as a share of what PyTorch reaches on matrices of 1024 × 1024, measured in turn with the steps. On two threads
+and on one.
+"""
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from handloom.core import Config
+from handloom.learn.native_trainer import NativeTrainer
+from handloom.learn.network import Transformer
+from handloom.learn.settings import Settings
+from handloom.learn.strings import Strings, choose
+from learn import CASES, load_makemore, memory, run_case, time_to_success
+
+SIZES = {  # shortest, longest, vocabulary, width, layers, heads
+    "makemore's, strings of 30 to 40": (30, 40, 3, 64, 4, 4),
+    "makemore's, strings of 50 to 200": (50, 200, 3, 64, 4, 4),
+    "width 128, 6 layers": (30, 40, 3, 128, 6, 8),
+    "width 256, 4 layers": (30, 40, 3, 256, 4, 8),
+    "vocabulary 100": (30, 40, 100, 64, 4, 4),
+    "strings of 512": (512, 512, 3, 64, 4, 4),
+}
+PAUSE = 0.5  # seconds of each measurement
+
+
+class Steps:
+    """Training of a model of some size on random strings."""
+
+    def __init__(self, shortest: int, longest: int, vocab: int, width: int, layers: int, heads: int) -> None:
+        rng = np.random.default_rng(0)
+        lengths = rng.integers(shortest, longest + 1, 500)
+        self.strings = Strings.of([([0], rng.integers(0, vocab, n).tolist()) for n in lengths])
+        self.config = Config(
+            vocab=vocab,
+            block=longest,
+            d_model=width,
+            layers=layers,
+            heads=heads,
+            d_head=width // heads,
+            d_ff=4 * width,
+            tied=False,
+        )
+        self.trainer = NativeTrainer(self.config, Transformer(self.config).start(0), Settings())
+        self.steps = 0
+
+    def speed(self) -> float:
+        """Operations a second."""
+        began, done = time.perf_counter(), 0.0
+        while (spent := time.perf_counter() - began) < PAUSE:
+            rows, rng = choose(self.strings, 32, 0, self.steps)
+            self.trainer.step(self.strings, rows, rng, 5e-4)
+            self.steps += 1
+            done += self.operations(rows)
+        return done / spent
+
+    def operations(self, rows: np.ndarray[Any, Any]) -> float:
+        """Of a step: two for each weight of a matrix and token, and for q · k and pattern · v of the keys that a query
+        sees; and twice as many for the backward."""
+        c, T = self.config, (self.strings.lengths[rows] - 1).astype(float)
+        forward = T * (12 * c.d_model**2 * c.layers + c.d_model * c.vocab) + c.layers * c.d_model * T * (T + 1)
+        return float(6 * forward.sum())
+
+
+def matrix_speed() -> float:
+    """Operations a second of PyTorch's product of two large matrices."""
+    a = torch.randn(1024, 1024)
+    best = float("inf")
+    for _ in range(5):
+        began = time.perf_counter()
+        a @ a
+        best = min(best, time.perf_counter() - began)
+    return 2 * 1024**3 / best
+
+
+def share_of_the_processor(rounds: int) -> None:
+    for name, sizes in SIZES.items():
+        steps = Steps(*sizes)
+        steps.speed()
+        pairs = [(steps.speed(), matrix_speed()) for _ in range(rounds)]
+        shares = [ours / whole for ours, whole in pairs]
+        print(
+            f"{name}: {statistics.median(shares):.0%} of the matrix speed (rounds: {min(shares):.0%} to "
+            f"{max(shares):.0%}); at best {max(a for a, _ in pairs) / 1e9:.0f} of {max(b for _, b in pairs) / 1e9:.0f} "
+            f"GFLOP/s",
+            flush=True,
+        )
+
+
+def with_threads(count: int, name: str) -> Steps:
+    os.environ["OMP_NUM_THREADS"] = str(count)
+    try:
+        return Steps(*SIZES[name])
+    finally:
+        del os.environ["OMP_NUM_THREADS"]
+
+
+def scaling(rounds: int) -> None:
+    for name in list(SIZES)[:2]:
+        one, two = with_threads(1, name), with_threads(2, name)
+        ratios = [two.speed() / one.speed() for _ in range(rounds)]
+        span = f"{min(ratios):.2f} to {max(ratios):.2f}"
+        print(f"{name}: two threads {statistics.median(ratios):.2f} times one (rounds: {span})", flush=True)
+
+
+def import_time() -> None:
+    """Of the engine in a new process, its library loaded; NumPy, which everything needs, is there."""
+    code = (
+        "import numpy, time; t = time.perf_counter(); from handloom.core import native; native.library(); "
+        "print(time.perf_counter() - t)"
+    )
+    best = min(float(subprocess.check_output([sys.executable, "-c", code])) for _ in range(5))
+    print(f"import of the engine: {best:.3f} s", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("makemore", type=Path, nargs="?", help="makemore.py of a checkout")
+    parser.add_argument("--only", choices=["speed", *CASES, "time", "memory"])
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--samples", type=int, default=1000)
+    given = parser.parse_args()
+    if given.only in (None, "memory"):
+        memory("native")  # first, before this process has children of its own
+    if given.only in (None, "speed"):
+        import_time()
+        share_of_the_processor(given.rounds)
+        scaling(given.rounds)
+    if given.makemore is None:
+        return
+    makemore = load_makemore(given.makemore)
+    for name in CASES:
+        if given.only in (None, name):
+            run_case(makemore, name, given.rounds, given.samples, "native")
+    if given.only in (None, "time"):
+        time_to_success(makemore, "native")
+
+
+if __name__ == "__main__":
+    main()
