@@ -250,10 +250,12 @@ def test_progress_is_told_and_can_end_it():
     [
         {"vocab": 1, "block": 5, "d_model": 8, "layers": 1, "heads": 1, "d_head": 8, "d_ff": 8},
         {"vocab": 30_000, "block": 20, "d_model": 8, "layers": 1, "heads": 1, "d_head": 8, "d_ff": 8},
+        {"vocab": 4, "block": 200, "d_model": 8, "layers": 2, "heads": 2, "d_head": 4, "d_ff": 8},
+        {"vocab": 4, "block": 300, "d_model": 8, "layers": 2, "heads": 2, "d_head": 4, "d_ff": 8},
         {"vocab": 4, "block": 1_000, "d_model": 4, "layers": 1, "heads": 1, "d_head": 4, "d_ff": 4},
         {"vocab": 4, "block": 600, "d_model": 1, "layers": 3, "heads": 3, "d_head": 1, "d_ff": 1},
     ],
-    ids=["one token", "many tokens", "a long string", "narrow"],
+    ids=["one token", "many tokens", "kept patterns in blocks", "patterns computed again", "a long string", "narrow"],
 )
 @pytest.mark.parametrize("tied", [True, False])
 def test_sizes_at_the_edge(sizes, tied):

@@ -73,8 +73,11 @@ struct Asked {  // prompts, and what became of them
                               uniforms.data(), most};
         return Decode(runner.transformer(), prompts, choice, runner.pool, progress, out.data(), counts.data()).run();
     }
-    Ids said(int64_t i) const { return Ids(&out[i * most], &out[i * most] + counts[i]); }
-    Ids prompt(int64_t i) const { return Ids(&ids[starts[i]], &ids[0] + starts[i + 1]); }
+    Ids said(int64_t i) const {
+        const auto from = out.begin() + i * most;
+        return Ids(from, from + std::max<int64_t>(0, counts[i]));
+    }
+    Ids prompt(int64_t i) const { return Ids(ids.begin() + starts[i], ids.begin() + starts[i + 1]); }
 };
 
 inline Asked many_prompts(const Config& c, int count, uint64_t seed) {

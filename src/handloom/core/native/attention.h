@@ -16,8 +16,10 @@ constexpr int BLOCK = 32768;     // scores in a block, so that two of them stay 
 
 constexpr int KEPT = 256;        // the longest string whose pattern is kept
 
-// Queries in a block, of a string of length T.
-inline int queries(int T) { return std::min(T, std::max(48, BLOCK / std::max(1, T))); }
+// Queries in a block, of a string of length T: whole strips, so that those of keys, in all blocks, begin where those of
+// queries do.
+inline int queries(int T) { return std::min(T, std::max(48, BLOCK / std::max(1, T) / STRIP * STRIP)); }
+static_assert(48 % STRIP == 0);
 
 // Scores are computed in whole panels, for which rows have room; those beyond the last key are not read.
 inline int whole_panels(int keys) { return (int)panels(keys) * PANEL; }

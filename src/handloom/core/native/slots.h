@@ -128,19 +128,23 @@ private:
         for (int j = 0; j < width; j++) keys[j * longest_ + now] = k[j];
         std::copy(v, v + width, values + (ptrdiff_t)now * width);
         const float scale = 1.0f / std::sqrt((float)width);
-        Vec most = splat(-INFINITY);
-        for (int t = 0; t < seen; t += W) {  // rows of keys are whole vectors long
-            Vec s{};
-            for (int j = 0; j < width; j++) s += q[j] * load(keys + j * longest_ + t);
-            store(scores_ + t, s * scale);
-            if (t + W <= seen) most = larger(s * scale, most);
-            else for (int l = 0; l < seen - t; l++) most[l] = std::max(most[l], s[l] * scale);
-        }
+        Vec most = splat(-INFINITY), total{};
+        sweep_roomy(seen, [&](int t, auto span) {
+            Vec even{}, odd{};  // two sums, for one would wait for itself
+            int j = 0;
+            for (; j + 1 < width; j += 2) {
+                even += q[j] * load(keys + j * longest_ + t);
+                odd += q[j + 1] * load(keys + (j + 1) * longest_ + t);
+            }
+            if (j < width) even += q[j] * load(keys + j * longest_ + t);
+            const Vec s = (even + odd) * scale;
+            store(scores_ + t, s);
+            most = larger(span.or_else(s, most), most);
+        });
         const Vec top = splat(largest(most));
-        Vec total{};
-        sweep(seen, [&](int t, auto span) {
-            const Vec e = span.only(exp(span.load(scores_ + t) - top));
-            span.store(scores_ + t, e);
+        sweep_roomy(seen, [&](int t, auto span) {
+            const Vec e = span.only(exp(load(scores_ + t) - top));
+            store(scores_ + t, e);
             total += e;
         });
         const float share = 1.0f / sum(total);
