@@ -28,11 +28,14 @@ class Group {
 public:
     explicit Group(const Layout& layout) : layout_(layout), kept_(layout.layers.size()) {}
 
-    // The sum of the losses of the tokens to be learnt; with a gradient, that of the sum is added to it.
-    double loss(const Transformer& model, const std::vector<String>& strings, float* gradient) {
+    // The sum of the losses of the tokens to be learnt. With a gradient, that of the sum is added to it, or, if it is
+    // `fresh`, written over what was there.
+    double loss(const Transformer& model, const std::vector<String>& strings, float* gradient, bool fresh = false) {
         lay_out(strings, gradient != nullptr);
         if (!rows_) return 0.0;
         forward(model, gradient != nullptr);
+        onto_ = fresh ? Begin::zero : Begin::add;
+        if (gradient && fresh) clear_sums(gradient);
         const double total = unembed(model, gradient);
         if (gradient) backward(model, gradient);
         return total;
@@ -71,6 +74,7 @@ private:
     int rows_ = 0;                                  // tokens of all strings
     ptrdiff_t wide_, inner_, triple_, hidden_, vocab_;  // distances between rows
     int at_once_ = 0;                               // rows unembedded at a time
+    Begin onto_ = Begin::add;                       // how matrices are written to the gradient
     float *x_, *final_, *logits_, *d_hidden_, *d_triple_, *d_inner_, *d_in_, *d_x_;
     Normed norm_;
     AttentionRoom room_;
@@ -237,12 +241,13 @@ private:
             if (!gradient) continue;
             multiply(count, c.width, c.vocab, plain(logits_, vocab_), model.packed.unembed_t, d_x_ + first * wide_,
                      wide_);
+            const Begin onto = first ? Begin::add : onto_;
             if (c.tied)
                 multiply(c.vocab, c.width, count, transposed(logits_, vocab_), unpacked(from, wide_),
-                         layout_.embed.of(gradient), c.width, Begin::add);
+                         layout_.embed.of(gradient), c.width, onto);
             else
                 multiply(c.width, c.vocab, count, transposed(from, wide_), unpacked(logits_, vocab_),
-                         layout_.unembed.of(gradient), c.vocab, Begin::add);
+                         layout_.unembed.of(gradient), c.vocab, onto);
             add_rows(count, c.vocab, logits_, vocab_, layout_.unembed_bias.of(gradient));
         }
         return total;
@@ -264,6 +269,13 @@ private:
         sweep(vocab, [&](int j, auto span) { span.store(row + j, span.load(row + j) * share); });
         row[target] -= 1.0f;
         return std::log((double)whole) - right;
+    }
+
+    // Zeros where a gradient is not the product of matrices but added up row by row.
+    void clear_sums(float* gradient) const {
+        if (!layout_.config.tied) std::fill_n(layout_.embed.of(gradient), layout_.embed.size(), 0.0f);
+        if (layout_.positions.at >= 0) std::fill_n(layout_.positions.of(gradient), layout_.positions.size(), 0.0f);
+        std::fill(gradient + layout_.decayed, gradient + layout_.size, 0.0f);
     }
 
     // ---- backward; d_x_ is what is known of the loss by x, the stream
@@ -309,7 +321,7 @@ private:
                       Begin begin) {
         const Config& c = layout_.config;
         multiply(c.hidden, c.width, rows_, transposed(k.post, hidden_), unpacked(d_x_, wide_), l.back.of(gradient),
-                 c.width, Begin::add);
+                 c.width, onto_);
         multiply(rows_, c.hidden, c.width, plain(d_x_, wide_), packed.back_t, d_hidden_, hidden_);
         for (int t = 0; t < rows_; t++)
             sweep(c.hidden, [&](int i, auto span) {
@@ -323,7 +335,7 @@ private:
                         Begin begin) {
         const Config& c = layout_.config;
         multiply(c.inner(), c.width, rows_, transposed(k.z, inner_), unpacked(d_x_, wide_), l.out.of(gradient), c.width,
-                 Begin::add);
+                 onto_);
         multiply(rows_, c.inner(), c.width, plain(d_x_, wide_), packed.out_t, d_inner_, inner_);
         std::fill(d_triple_, d_triple_ + rows_ * triple_, 0.0f);
         each_head([&](int s, int h) {
@@ -339,8 +351,7 @@ private:
     void linear_back(float* gradient, const Section& matrix, const Section& bias, const Right& turned, const float* in,
                      const float* d_out, ptrdiff_t row, float* to, Begin begin) {
         const int width = (int)matrix.rows, cols = (int)matrix.cols;
-        multiply(width, cols, rows_, transposed(in, wide_), unpacked(d_out, row), matrix.of(gradient), cols,
-                 Begin::add);
+        multiply(width, cols, rows_, transposed(in, wide_), unpacked(d_out, row), matrix.of(gradient), cols, onto_);
         add_rows(rows_, cols, d_out, row, bias.of(gradient));
         multiply(rows_, width, cols, plain(d_out, row), turned, to, wide_, begin);
     }

@@ -73,10 +73,9 @@ public:
         const Transformer model = transformer();
         pool_.run((int)lanes_.size(), [&](int i, int worker) {
             Lane& lane = lanes_[i];
-            std::fill(lane.gradient.data(), lane.gradient.data() + layout.size, 0.0f);
             lane.loss = 0.0;
             for (const auto& group : lane.groups)
-                lane.loss += groups_[worker]->loss(model, group, lane.gradient.data());
+                lane.loss += groups_[worker]->loss(model, group, lane.gradient.data(), &group == &lane.groups.front());
         });
         double total = 0.0, tokens = 0.0, squares = 0.0;
         for (const Lane& lane : lanes_) total += lane.loss;
