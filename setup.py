@@ -9,7 +9,7 @@ from pathlib import Path
 from setuptools import Extension, setup
 
 SOURCES = Path("src/handloom/core/native")
-FLAGS = ["-std=c++17", "-O3", "-fno-math-errno", "-fno-trapping-math", "-fvisibility=hidden", "-pthread"]
+FLAGS = ["-std=c++17", "-O3", "-g0", "-fno-math-errno", "-fno-trapping-math", "-fvisibility=hidden", "-pthread"]
 X86 = {"avx2": ["-march=x86-64-v3"], "avx512": ["-march=x86-64-v4", "-mprefer-vector-width=512"]}
 
 

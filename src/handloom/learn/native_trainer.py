@@ -75,7 +75,8 @@ class NativeTrainer:
             )
         )
         self.steps += isfinite(loss.value)
-        return loss.value, int((strings.lengths[rows] - np.maximum(1, strings.asked[rows])).sum())
+        lengths = strings.starts[rows + 1] - strings.starts[rows]
+        return loss.value, int((lengths - np.maximum(1, strings.asked[rows])).sum())
 
     def differentiate(self, strings: Strings, rows: np.ndarray[Any, Any]) -> tuple[float, Arrays]:
         """The mean loss a token of these rows, and its gradient."""
