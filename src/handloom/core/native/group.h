@@ -7,16 +7,9 @@
 #include <vector>
 
 #include "attention.h"
-#include "layout.h"
+#include "stream.h"
 
 namespace handloom {
-
-struct Transformer {
-    const Layout& layout;
-    const float* weights;
-    const Packed& packed;
-    const float* positions;  // (block × width), learnt or fixed; null if there are none
-};
 
 struct String {
     const int64_t* ids;  // of inputs; the target of each is the next one
@@ -26,7 +19,9 @@ struct String {
 
 class Group {
 public:
-    explicit Group(const Layout& layout) : layout_(layout), kept_(layout.layers.size()) {}
+    explicit Group(const Layout& layout)
+        : layout_(layout), stream_(layout), wide_(stream_.wide), inner_(stream_.inner), triple_(stream_.triple),
+          hidden_(stream_.hidden), vocab_(row_length(layout.config.vocab)), kept_(layout.layers.size()) {}
 
     // The sum of the losses of the tokens to be learnt. With a gradient, that of the sum is added to it, or, if it is
     // `fresh`, written over what was there.
@@ -50,11 +45,7 @@ public:
         for (int s = 0; s < (int)strings.size(); s++) {
             const int count = std::min(last, strings[s].length);
             const float* from = final_ + (starts_[s] + strings[s].length - count) * wide_;
-            multiply(count, vocab, layout_.config.width, plain(from, wide_), model.packed.unembed, out, vocab,
-                     Begin::zero);
-            if (const float* bias = layout_.unembed_bias.of(model.weights))
-                for (int t = 0; t < count; t++)
-                    for (int j = 0; j < vocab; j++) out[(ptrdiff_t)t * vocab + j] += bias[j];
+            stream_.unembed(model, count, from, out, vocab);
             out += (ptrdiff_t)count * vocab;
         }
     }
@@ -67,15 +58,16 @@ private:
     };
 
     const Layout& layout_;
+    Stream stream_;
+    const ptrdiff_t wide_, inner_, triple_, hidden_, vocab_;  // distances between rows
     std::vector<Kept> kept_;
     const std::vector<String>* strings_ = nullptr;
     std::vector<int> starts_;
     std::vector<size_t> pattern_starts_;
     int rows_ = 0;                                  // tokens of all strings
-    ptrdiff_t wide_, inner_, triple_, hidden_, vocab_;  // distances between rows
     int at_once_ = 0;                               // rows unembedded at a time
     Begin onto_ = Begin::add;                       // how matrices are written to the gradient
-    float *x_, *final_, *logits_, *d_hidden_, *d_triple_, *d_inner_, *d_in_, *d_x_;
+    float *final_, *logits_, *d_hidden_, *d_triple_, *d_inner_, *d_in_, *d_x_;
     Normed norm_;
     AttentionRoom room_;
     Floats memory_;
@@ -102,10 +94,9 @@ private:
     void carve(Carver& carver, int longest, bool backward) {
         const Config& c = layout_.config;
         const size_t n = rows_;
-        wide_ = row_length(c.width), inner_ = row_length(c.inner()), triple_ = row_length(3 * c.inner());
-        hidden_ = row_length(c.hidden), vocab_ = row_length(c.vocab);
         at_once_ = std::max<ptrdiff_t>(TILE, std::min<ptrdiff_t>(rows_, 65536 / vocab_));
-        x_ = carver.take(n * wide_), final_ = carver.take(n * wide_);
+        stream_.rows = rows_;
+        stream_.x = carver.take(n * wide_), final_ = carver.take(n * wide_);
         norm_ = {carver.take(n * wide_), carver.take(n)};
         logits_ = carver.take(at_once_ * vocab_);
         room_ = AttentionRoom::carve(carver, longest, c.head_width);
@@ -134,65 +125,31 @@ private:
         for (size_t i = 0; i < kept_.size(); i++) {
             const LayerSections& l = layout_.layers[i];
             Kept& k = kept_[i];
-            sublayer(model, l.gain1, l.bias1, k.norm1, k.in1, c.heads, l.out_bias,
-                     [&] { attention(model, l, model.packed.layers[i], k); });
-            sublayer(model, l.gain2, l.bias2, k.norm2, k.in2, c.hidden, l.back_bias,
-                     [&] { neurons(model, l, model.packed.layers[i], k, backward); });
+            stream_.sublayer(model, l.gain1, l.bias1, k.norm1, k.in1, c.heads, l.out_bias,
+                             [&] { attention(model, (int)i, k); });
+            stream_.sublayer(model, l.gain2, l.bias2, k.norm2, k.in2, c.hidden, l.back_bias, [&] {
+                stream_.neurons(model, (int)i, k.in2, k.post, backward ? k.slope : nullptr);
+            });
         }
-        if (layout_.gain.at >= 0) norm(model, layout_.gain, layout_.bias, norm_, x_, final_);
-        else std::copy(x_, x_ + rows_ * wide_, final_);
+        if (layout_.gain.at >= 0) stream_.norm(model, layout_.gain, layout_.bias, norm_, final_);
+        else std::copy(stream_.x, stream_.x + rows_ * wide_, final_);
     }
 
     void embed(const Transformer& model) {
-        const int width = layout_.config.width;
-        const float* table = layout_.embed.of(model.weights);
         for (size_t s = 0; s < strings_->size(); s++)
-            for (int t = 0; t < (*strings_)[s].length; t++) {
-                const float* token = table + (*strings_)[s].ids[t] * width;
-                const float* place = model.positions ? model.positions + (ptrdiff_t)t * width : nullptr;
-                float* x = x_ + (starts_[s] + t) * wide_;
-                sweep(width, [&](int i, auto span) {
-                    const Vec e = span.load(token + i);
-                    span.store(x + i, place ? e + span.load(place + i) : e);
-                });
-            }
+            for (int t = 0; t < (*strings_)[s].length; t++)
+                stream_.embed(model, starts_[s] + t, (*strings_)[s].ids[t], t);
     }
 
-    // x + f(norm(x)) or norm(x + f(x)); `work` reads `in` and adds to x. A sublayer of no size adds its bias alone.
-    template <class Work>
-    void sublayer(const Transformer& model, const Section& gain, const Section& bias, Normed kept, float* in, int size,
-                  const Section& out_bias, Work work) {
-        const bool post = layout_.config.post;
-        if (size) {
-            if (!post && gain.at >= 0) norm(model, gain, bias, kept, x_, in);
-            else std::copy(x_, x_ + rows_ * wide_, in);
-            work();
-        }
-        if (const float* b = out_bias.of(model.weights))
-            for (int t = 0; t < rows_; t++)
-                sweep(layout_.config.width, [&](int i, auto span) {
-                    float* x = x_ + t * wide_ + i;
-                    span.store(x, span.load(x) + span.load(b + i));
-                });
-        if (size && post && gain.at >= 0) norm(model, gain, bias, kept, x_, x_);
-    }
-
-    void norm(const Transformer& model, const Section& gain, const Section& bias, Normed kept, const float* x,
-              float* out) {
-        norm_forward((Norm)layout_.config.norm, rows_, layout_.config.width, wide_, x, gain.of(model.weights),
-                     bias.of(model.weights), layout_.config.eps, kept, out);
-    }
-
-    void attention(const Transformer& model, const LayerSections& l, const PackedLayer& packed, Kept& k) {
+    void attention(const Transformer& model, int layer, Kept& k) {
         const Config& c = layout_.config;
-        multiply(rows_, 3 * c.inner(), c.width, plain(k.in1, wide_), packed.qkv, k.qkv, triple_, Begin::bias,
-                 l.qkv_bias.of(model.weights));
+        stream_.queries_keys_values(model, layer, k.in1, k.qkv);
         each_head([&](int s, int h) {
             const int first = starts_[s];
             attend_forward(head(k, s, h), room_, k.z + first * inner_ + h * c.head_width, inner_,
                            k.softmax + first * c.heads + h, c.heads, pattern(k, s, h));
         });
-        multiply(rows_, c.width, c.inner(), plain(k.z, inner_), packed.out, x_, wide_, Begin::add);
+        stream_.add_heads(model, layer, k.z);
     }
 
     template <class Work>
@@ -212,14 +169,6 @@ private:
         return {(*strings_)[s].length, width, triple_, q, q + inner, q + 2 * inner};
     }
 
-    void neurons(const Transformer& model, const LayerSections& l, const PackedLayer& packed, Kept& k, bool backward) {
-        const Config& c = layout_.config;
-        multiply(rows_, c.hidden, c.width, plain(k.in2, wide_), packed.in, k.post, hidden_, Begin::bias,
-                 l.in_bias.of(model.weights));
-        activate((Activation)c.activation, rows_, c.hidden, hidden_, k.post, backward ? k.slope : nullptr);
-        multiply(rows_, c.width, c.hidden, plain(k.post, hidden_), packed.back, x_, wide_, Begin::add);
-    }
-
     // ---- the loss, and the first of the backward: some rows at a time, for a vocabulary may be large
 
     double unembed(const Transformer& model, float* gradient) {
@@ -229,8 +178,7 @@ private:
         for (int first = 0; first < rows_; first += at_once_) {
             const int count = std::min(at_once_, rows_ - first);
             const float* from = final_ + first * wide_;
-            multiply(count, c.vocab, c.width, plain(from, wide_), model.packed.unembed, logits_, vocab_, Begin::bias,
-                     layout_.unembed_bias.of(model.weights));
+            stream_.unembed(model, count, from, logits_, vocab_);
             for (int i = 0; i < count; i++, t++) {
                 while (t == (*strings_)[s].length) s++, t = 0;
                 const String& string = (*strings_)[s];
