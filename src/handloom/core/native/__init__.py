@@ -28,6 +28,7 @@ from handloom.core.tokens import check_tokens
 Array = np.ndarray[Any, Any]
 
 MISSING = "it was not built when handloom was installed; with g++ or clang++ at hand, install handloom again"
+MOST = 256  # threads
 AT_ONCE = 4_000_000  # random numbers held at a time
 
 
@@ -52,10 +53,10 @@ def check(config: Config) -> Library:
 
 
 def threads() -> int:
-    """One a core, unless OMP_NUM_THREADS says how many."""
+    """One a core, unless OMP_NUM_THREADS says how many; never more than MOST."""
     told = os.environ.get("OMP_NUM_THREADS", "")
     if told.isdigit() and int(told):
-        return int(told)
+        return min(MOST, int(told))
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

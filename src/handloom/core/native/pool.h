@@ -7,6 +7,7 @@
 #include <exception>
 #include <functional>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -18,8 +19,12 @@ public:
     using Work = std::function<void(int job, int worker)>;
 
     explicit Pool(int threads) {
-        for (int worker = 1; worker < threads; worker++)
-            threads_.emplace_back([this, worker] { serve(worker); });
+        threads_.reserve(threads);
+        try {
+            for (int worker = 1; worker < threads; worker++)
+                threads_.emplace_back([this, worker] { serve(worker); });
+        } catch (const std::system_error&) {  // no more are to be had: those that there are will do
+        }
     }
     Pool(const Pool&) = delete;
     ~Pool() {
