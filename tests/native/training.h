@@ -53,6 +53,15 @@ inline void test_a_group_adds_its_gradient_to_what_is_there() {
     for (size_t i = 0; i < once.size(); i++) CHECK_NEAR(twice[i], 2.0 * once[i], 1e-5);
 }
 
+// The loss of strings, and its gradient, by one group.
+inline void check_group(const Loaded& model, const Data& data, Random& random) {
+    Group group(model.layout);
+    Row gradient(model.layout.size);
+    const double loss = group.loss(model.transformer(), data.all(), gradient.data());
+    CHECK_NEAR(loss, naive_loss(model.naive(), data), 1e-6 * loss);
+    compare_gradient(model, data, gradient, 1.0, 1, random);
+}
+
 // Blocks of queries, patterns that are computed again, strings of very different lengths in one group.
 inline void test_a_group_of_long_strings() {
     for (int length : {200, 300}) {
@@ -61,11 +70,7 @@ inline void test_a_group_of_long_strings() {
         Random random(length);
         Data data;
         for (int one : {2, length, 30}) data.add(random, c.vocab, one, 0);
-        Group group(model.layout);
-        Row gradient(model.layout.size);
-        const double loss = group.loss(model.transformer(), data.all(), gradient.data());
-        CHECK_NEAR(loss, naive_loss(model.naive(), data), 1e-6 * loss);
-        compare_gradient(model, data, gradient, 1.0, 1, random);
+        check_group(model, data, random);
     }
 }
 
@@ -80,11 +85,7 @@ inline void test_a_group_with_a_large_vocabulary() {
         Random random(7);
         Data data;
         for (int length : {31, 2, 11}) data.add(random, vocab, length, 3);
-        Group group(model.layout);
-        Row gradient(model.layout.size);
-        const double loss = group.loss(model.transformer(), data.all(), gradient.data());
-        CHECK_NEAR(loss, naive_loss(model.naive(), data), 1e-6 * loss);
-        compare_gradient(model, data, gradient, 1.0, 1, random);
+        check_group(model, data, random);
     }
 }
 

@@ -25,7 +25,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from handloom.core.config import is_number, whole
-from handloom.core.engines import Decoder, Decoding, WholeRows, choose_engine, fastest
+from handloom.core.engines import Decoder, Decoding, Draw, WholeRows, choose_engine, fastest
 from handloom.core.errors import HandloomError, shown
 from handloom.core.formats import parse
 from handloom.core.guides import Guide, Guided
@@ -98,7 +98,7 @@ def generate(
     starts = [len(text) for text in texts]
     report = Report(progress, sum(limits))
     if guide is None and not edits and cache and isinstance(module, WholeRows):
-        return module.decode(model, texts, limits, stops, temperature, top_k, top_p, seed, report)
+        return module.decode(model, texts, limits, Draw(stops, temperature, top_k, top_p, seed), report)
 
     def work(group: range) -> None:
         rows = Rows(model, module.Decoder(model), [texts[i] for i in group], cache, edits)

@@ -7,6 +7,7 @@ besides. The reference needs NumPy alone; torch is imported only when it is aske
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Protocol, cast, runtime_checkable
@@ -38,21 +39,26 @@ class Decoding(Protocol):
     def workers(self, useful: int) -> AbstractContextManager[int]: ...
 
 
+@dataclass(frozen=True)
+class Draw:
+    """How tokens are chosen and rows end, as `generate` is told; all of it checked."""
+
+    stops: set[int]
+    temperature: float
+    top_k: int | None
+    top_p: float | None
+    seed: int
+
+
+Texts = Sequence[Sequence[int]]
+
+
 @runtime_checkable
 class WholeRows(Protocol):
     """An engine that draws rows to their ends, as `generate` would, without being asked for every token."""
 
     def decode(
-        self,
-        model: Any,
-        texts: Sequence[Sequence[int]],
-        limits: Sequence[int],
-        stops: set[int],
-        temperature: float,
-        top_k: int | None,
-        top_p: float | None,
-        seed: int,
-        report: Callable[[int], None],
+        self, model: Any, texts: Texts, limits: Sequence[int], how: Draw, report: Callable[[int], None]
     ) -> list[list[int]]: ...
 
 

@@ -4,6 +4,8 @@ The transformer of any Config is one; a bigram model is a transformer without la
 attends to all positions evenly, so these are Models too. `cells.py` has the others.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -31,13 +33,8 @@ class Network(Protocol):
         """Weights to begin with."""
 
     def logits(
-        self,
-        weights: "Mapping[str, Tensor]",
-        ids: "Tensor",
-        asked: "Tensor",
-        dropout: float,
-        rng: "torch.Generator | None",
-    ) -> "Tensor":
+        self, weights: Mapping[str, Tensor], ids: Tensor, asked: Tensor, dropout: float, rng: torch.Generator | None
+    ) -> Tensor:
         """(B, T, V) for tokens (B, T), of which the first `asked` of each row are given."""
 
 
@@ -60,24 +57,19 @@ class Transformer:
         return flat
 
     def logits(
-        self,
-        weights: "Mapping[str, Tensor]",
-        ids: "Tensor",
-        asked: "Tensor",
-        dropout: float,
-        rng: "torch.Generator | None",
-    ) -> "Tensor":
+        self, weights: Mapping[str, Tensor], ids: Tensor, asked: Tensor, dropout: float, rng: torch.Generator | None
+    ) -> Tensor:
         from handloom.core import torch_engine
 
         p = parameters.unflatten(self.config, dict(weights))
         edits = self.dropped(dropout, rng) if dropout and rng is not None else None
         return torch_engine.compute(self.config, p, ids, edits=edits)[0]
 
-    def dropped(self, share: float, rng: "torch.Generator") -> Edits:
+    def dropped(self, share: float, rng: torch.Generator) -> Edits:
         """Dropout where GPT-2 has it, on what is embedded and on what each sublayer adds, as edits of a run."""
         import torch
 
-        def drop(x: "Tensor") -> "Tensor":
+        def drop(x: Tensor) -> Tensor:
             return x * torch.empty_like(x).bernoulli_(1.0 - share, generator=rng) / (1.0 - share)
 
         parts = [name for name, size in (("attn_out", self.config.heads), ("mlp_out", self.config.d_ff)) if size]

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from handloom.core.config import Config
+from handloom.core.engines import Draw, Texts
 from handloom.core.errors import HandloomError
 from handloom.core.model import Model
 from handloom.core.native.arrays import Arrays, config_struct, fixed_positions
@@ -98,16 +99,16 @@ class Runner:
 
     def decode(
         self,
-        texts: Sequence[Sequence[int]],
+        texts: Texts,
         limits: Sequence[int],
-        stops: set[int],
-        choice: ChoiceStruct,
+        how: Draw,
         uniforms: Array,
         report: Callable[[int], None],
     ) -> list[list[int]]:
         """The new tokens of rows, chosen by these numbers, (rows, largest limit)."""
         stop = np.zeros(self.config.vocab, np.uint8)
-        stop[list(stops)] = 1
+        stop[list(how.stops)] = 1
+        choice = ChoiceStruct(how.temperature, how.top_k or 0, how.top_p or 0.0)
         arrays: list[Array] = [
             np.fromiter(chain.from_iterable(texts), np.int64),
             np.cumsum([0, *map(len, texts)], dtype=np.int64),
@@ -198,24 +199,15 @@ def workers(useful: int) -> Iterator[int]:
 
 
 def decode(
-    model: Model,
-    texts: Sequence[Sequence[int]],
-    limits: Sequence[int],
-    stops: set[int],
-    temperature: float,
-    top_k: int | None,
-    top_p: float | None,
-    seed: int,
-    report: Callable[[int], None],
+    model: Model, texts: Texts, limits: Sequence[int], how: Draw, report: Callable[[int], None]
 ) -> list[list[int]]:
     """The new tokens of all rows, drawn as in `decoding.py`: row i by the numbers of the generator (seed, i)."""
     runner, said, most = Runner(model), [], max(limits, default=0)
     for part in grouped(len(texts), AT_ONCE // max(1, most)):
         uniforms = np.empty((len(part), most))
-        for row, i in enumerate(part if temperature else ()):
-            np.random.default_rng((seed, i)).random(out=uniforms[row])
-        choice = ChoiceStruct(temperature, top_k or 0, top_p or 0.0)
-        said += runner.decode([texts[i] for i in part], [limits[i] for i in part], stops, choice, uniforms, report)
+        for row, i in enumerate(part if how.temperature else ()):
+            np.random.default_rng((how.seed, i)).random(out=uniforms[row])
+        said += runner.decode([texts[i] for i in part], [limits[i] for i in part], how, uniforms, report)
     return said
 
 
