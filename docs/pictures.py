@@ -72,49 +72,52 @@ def addition_picture() -> str:
     return heatmap(pattern, rows, list(text), "0995+0007=01002", "", "looks at")
 
 
+# The picture of docs/native.md: where the numbers of a training step lie, and how they move.
+FORWARD, BACKWARD, REDUCTION = "#1f5fa8", "#cc6600", "#3a7d44"
+BANDS = [  # top, height, lines
+    (34, 142, "registers", "16 vectors", "of 8 floats"),
+    (204, 76, "L1", "32 KB"),
+    (308, 92, "L2", "512 KB"),
+    (428, 92, "L3 and", "memory"),
+]
+BOXES = [  # left, top, width, height, lines
+    (100, 76, 142, 52, "2 vectors of B"),
+    (692, 60, 100, 86, "lane 1", "+ … + lane 8,", "in this order;", "then AdamW"),
+    (100, 212, 142, 60, "a panel of B", "64 × 16 floats", "4 KB"),
+    (256, 212, 142, 60, "6 rows of A", "6 × 64 floats", "1.5 KB"),
+    (100, 316, 142, 76, "B: a matrix, packed", "64 × 256: 64 KB", "(a layer: 192 KB)"),
+    (256, 316, 142, 76, "A: rows of a group", "160 × 64", "50 KB"),
+    (412, 316, 142, 76, "C: the result", "160 × 256", "170 KB"),
+    (568, 316, 112, 76, "or C: gradient", "of a matrix", "64 KB"),
+    (692, 316, 100, 76, "a chunk:", "8,192 weights", "32 KB an array"),
+    (100, 436, 142, 76, "packed weights", "W and Wᵀ, all layers", "1.5 MB"),
+    (256, 436, 298, 76, "kept for the backward, of all layers", "21 KB a token", "160 tokens: 3.3 MB"),
+    (568, 436, 112, 76, "8 lanes'", "gradients", "0.8 MB each"),
+    (692, 436, 100, 76, "weights, m, v,", "gradient", "0.8 MB each"),
+]
+ARROWS = [  # colour, and the corners of the way
+    *((colour, (x, 436), (x, 392)) for colour, x in ((FORWARD, 162), (BACKWARD, 180), (BACKWARD, 340))),
+    *((colour, (x, 316), (x, 272)) for x0 in (162, 318) for colour, x in ((FORWARD, x0), (BACKWARD, x0 + 18))),
+    *((colour, (x, 212), (x, 128)) for colour, x in ((FORWARD, 162), (BACKWARD, 180))),
+    *((colour, (x, 212), (x, 160)) for colour, x in ((FORWARD, 318), (BACKWARD, 336))),
+    *((colour, (242, y), (276, y)) for colour, y in ((FORWARD, 93), (BACKWARD, 111))),
+    (FORWARD, (392, 133), (474, 133), (474, 316)),
+    (BACKWARD, (392, 115), (492, 115), (492, 316)),
+    (BACKWARD, (392, 97), (624, 97), (624, 316)),
+    (FORWARD, (474, 392), (474, 436)),
+    (BACKWARD, (624, 392), (624, 436)),
+    (REDUCTION, (660, 436), (706, 392)),
+    (REDUCTION, (733, 316), (733, 146)),
+    (REDUCTION, (751, 146), (751, 316)),
+    (REDUCTION, (733, 436), (733, 392)),
+    (REDUCTION, (751, 392), (751, 436)),
+    (REDUCTION, (742, 512), (742, 540), (171, 540), (171, 512)),
+]
+
+
 def caches_picture() -> str:
     """Where the numbers of a training step lie, and how they move: the native engine, AVX2, 4 layers, 64 wide."""
     figure_class, styles = matplotlib_parts()
-    forward, backward, reduction = "#1f5fa8", "#cc6600", "#3a7d44"
-    bands = [  # top, height, lines
-        (34, 142, "registers", "16 vectors", "of 8 floats"),
-        (204, 76, "L1", "32 KB"),
-        (308, 92, "L2", "512 KB"),
-        (428, 92, "L3 and", "memory"),
-    ]
-    boxes = [  # left, top, width, height, lines
-        (100, 76, 142, 52, "2 vectors of B"),
-        (692, 60, 100, 86, "lane 1", "+ … + lane 8,", "in this order;", "then AdamW"),
-        (100, 212, 142, 60, "a panel of B", "64 × 16 floats", "4 KB"),
-        (256, 212, 142, 60, "6 rows of A", "6 × 64 floats", "1.5 KB"),
-        (100, 316, 142, 76, "B: a matrix, packed", "64 × 256: 64 KB", "(a layer: 192 KB)"),
-        (256, 316, 142, 76, "A: rows of a group", "160 × 64", "50 KB"),
-        (412, 316, 142, 76, "C: the result", "160 × 256", "170 KB"),
-        (568, 316, 112, 76, "or C: gradient", "of a matrix", "64 KB"),
-        (692, 316, 100, 76, "a chunk:", "8,192 weights", "32 KB an array"),
-        (100, 436, 142, 76, "packed weights", "W and Wᵀ, all layers", "1.5 MB"),
-        (256, 436, 298, 76, "kept for the backward, of all layers", "21 KB a token", "160 tokens: 3.3 MB"),
-        (568, 436, 112, 76, "8 lanes'", "gradients", "0.8 MB each"),
-        (692, 436, 100, 76, "weights, m, v,", "gradient", "0.8 MB each"),
-    ]
-    arrows = [  # colour, and the corners of the way
-        *((colour, (x, 436), (x, 392)) for colour, x in ((forward, 162), (backward, 180), (backward, 340))),
-        *((colour, (x, 316), (x, 272)) for x0 in (162, 318) for colour, x in ((forward, x0), (backward, x0 + 18))),
-        *((colour, (x, 212), (x, 128)) for colour, x in ((forward, 162), (backward, 180))),
-        *((colour, (x, 212), (x, 160)) for colour, x in ((forward, 318), (backward, 336))),
-        *((colour, (242, y), (276, y)) for colour, y in ((forward, 93), (backward, 111))),
-        (forward, (392, 133), (474, 133), (474, 316)),
-        (backward, (392, 115), (492, 115), (492, 316)),
-        (backward, (392, 97), (624, 97), (624, 316)),
-        (forward, (474, 392), (474, 436)),
-        (backward, (624, 392), (624, 436)),
-        (reduction, (660, 436), (706, 392)),
-        (reduction, (733, 316), (733, 146)),
-        (reduction, (751, 146), (751, 316)),
-        (reduction, (733, 436), (733, 392)),
-        (reduction, (751, 392), (751, 436)),
-        (reduction, (742, 512), (742, 540), (171, 540), (171, 512)),
-    ]
     with styles(STYLE | {"svg.fonttype": "none", "font.family": "sans-serif"}):
         figure = figure_class(figsize=(11.1, 7.8))  # 800 points wide
         axis = figure.add_axes((0, 0, 1, 1), xlim=(0, 800), ylim=(562, 0))
@@ -126,11 +129,11 @@ def caches_picture() -> str:
         def write(x: float, y: float, words: str, ha: str = "center", **how: str) -> None:
             axis.text(x, y, words, ha=ha, va="baseline", **{"fontsize": 11.5, "color": "#222222"} | how)
 
-        for top, height, *lines in bands:
+        for top, height, *lines in BANDS:
             box(4, top, 792, height, "#f3f3f0", "none")
             for i, line in enumerate(lines):
                 write(12, top + 24 + 16 * i, line, "left", weight="normal" if i else "bold")
-        for x, y, w, h, *lines in boxes:
+        for x, y, w, h, *lines in BOXES:
             box(x, y, w, h, "#ffffff")
             for i, line in enumerate(lines):
                 write(x + w / 2, y + h / 2 + 4 + 18 * (i - (len(lines) - 1) / 2), line)
@@ -139,25 +142,26 @@ def caches_picture() -> str:
         write(334, 58, "a tile of C: 12 sums")
         write(334, 74, "6 rows × 2 vectors")
         write(346, 194, "one at a time", "left")
-        for colour, *way in arrows:
+        for colour, *way in ARROWS:
             axis.plot(*zip(*way, strict=True), color=colour, linewidth=1.6)
             head = {"arrowstyle": "-|>", "color": colour, "linewidth": 1.6, "shrinkA": 0, "shrinkB": 0}
             axis.annotate("", way[-1], way[-2], arrowprops=head)
-        phases = ((100, forward, "forward"), (256, backward, "backward"), (412, reduction, "reduction, AdamW"))
+        phases = ((100, FORWARD, "forward"), (256, BACKWARD, "backward"), (412, REDUCTION, "reduction, AdamW"))
         for x, colour, words in phases:
             axis.plot([x, x + 30], [16, 16], color=colour, linewidth=3)
             write(x + 38, 20, words, "left", color=colour, weight="bold")
-        write(456, 556, "packed again", color=reduction)
+        write(456, 556, "packed again", color=REDUCTION)
         page = io.StringIO()
         figure.savefig(page, format="svg", metadata={"Date": None, "Creator": None})
-
-    def plain(style: re.Match[str]) -> str:  # how Matplotlib writes fonts depends on its version
-        fill, anchor = (re.search(rf"{name}: ([#\w]+)", style[1])[1] for name in ("fill", "text-anchor"))
-        weight = "bold" if "700" in style[1] else "normal"
-        font = f"font: {weight} 11.5px 'DejaVu Sans', Verdana, sans-serif"
-        return f'<text style="{font}; fill: {fill}; text-anchor: {anchor}"'
-
     return re.sub('<text style="([^"]*)"', plain, page.getvalue())
+
+
+def plain(style: re.Match[str]) -> str:
+    """The style of a text; how Matplotlib writes it depends on its version."""
+    fill, anchor = (re.search(rf"{name}: ([#\w]+)", style[1])[1] for name in ("fill", "text-anchor"))
+    weight = "bold" if "700" in style[1] else "normal"
+    font = f"font: {weight} 11.5px 'DejaVu Sans', Verdana, sans-serif"
+    return f'<text style="{font}; fill: {fill}; text-anchor: {anchor}"'
 
 
 PICTURES = {
