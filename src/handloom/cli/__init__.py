@@ -12,8 +12,10 @@ import typer
 from handloom.cli.attention import heatmap
 from handloom.cli.certify import certify
 from handloom.cli.curves import curves
+from handloom.cli.discover import discover
 from handloom.cli.info import info
 from handloom.cli.learn import learn, resume
+from handloom.cli.records import records
 from handloom.cli.run import run
 from handloom.cli.sample import sample
 from handloom.cli.tasks import tasks
@@ -38,6 +40,8 @@ app.command()(resume)
 app.command()(sample)
 app.command()(curves)
 app.command()(heatmap)
+app.command()(discover)
+app.command()(records)
 app.command()(tour)
 
 

@@ -11,7 +11,6 @@ Functions are named as module:function and loaded when they are used.
 """
 
 import os
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
@@ -24,7 +23,7 @@ from handloom.tasks.language import Language
 from handloom.tasks.naming import given, nearest
 from handloom.tasks.task import Task
 from handloom.tasks.textfile import text_file
-from handloom.tasks.user_task import user_task
+from handloom.tasks.user_task import Wanted, defined, python_file
 
 
 @dataclass(frozen=True)
@@ -67,6 +66,8 @@ TASKS = {
     "dyck": Entry("balanced brackets", "sequences:dyck"),
 }
 
+USERS = Wanted("task", (Task, Language), "a Task or a Language")
+
 
 def learnable(name: str | Path, **parameters: Any) -> Task | Language:
     """A Task or a Language, by its name or from a file. Parameters may stand in the name."""
@@ -75,8 +76,11 @@ def learnable(name: str | Path, **parameters: Any) -> Task | Language:
     if known in TASKS:
         make = TASKS[known].make
         return make(**given(known, make, text, parameters))
-    if (python := re.fullmatch(r"(.+?\.py)(?::(.*))?", name, re.DOTALL)) and os.path.isfile(python[1]):
-        return user_task(Path(python[1]), python[2] or "", parameters)
+    if file := python_file(name):
+        path, text = file
+        made = defined(path, USERS, bool(text or parameters))
+        task: Task | Language = made(**given(str(path), made, text, parameters))
+        return task
     if not os.path.exists(name) and "s[" in known:  # a rule and nothing else
         return learnable(f"strings:rule={name}", **parameters)
     if not os.path.exists(name):

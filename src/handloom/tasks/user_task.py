@@ -1,42 +1,75 @@
-"""A task that a user has written: a Python file that defines `task`. The file is run, as its user wants."""
+"""What a user has written: a Python file that defines `task`, or `problem`. The file is run, as its user wants.
 
+What it defines may be the thing itself, or a function that makes it, with parameters that have defaults.
+"""
+
+import functools
+import os
+import re
 import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from handloom.core import HandloomError
 from handloom.core.errors import shown
-from handloom.tasks.language import Language
-from handloom.tasks.naming import given
-from handloom.tasks.task import Task
-
-WANTED = "define task, a Task or a Language, or a function task() that makes one, as examples/task.py does"
 
 
-def user_task(path: Path, text: str, beside: dict[str, Any]) -> Task | Language:
-    """What the file's `task` is, or makes when it is called with the parameters in the text and those beside it."""
+@dataclass(frozen=True)
+class Wanted:
+    """What a file must define: under which name, of which kinds, and these in words."""
+
+    name: str
+    kinds: tuple[type, ...]
+    words: str
+
+    def __str__(self) -> str:
+        return (
+            f"define {self.name}, {self.words}, or a function {self.name}() that makes one, "
+            f"as examples/{self.name}.py does"
+        )
+
+
+def python_file(name: str) -> tuple[Path, str] | None:
+    """Of `my_task.py:n=12` the file and the parameters, if there is that file."""
+    python = re.fullmatch(r"(.+?\.py)(?::(.*))?", name, re.DOTALL)
+    return (Path(python[1]), python[2] or "") if python and os.path.isfile(python[1]) else None
+
+
+def defined(path: Path, wanted: Wanted, parameters: bool) -> Callable[..., Any]:
+    """Runs the file. Gives a function that makes what is wanted; what goes wrong in it is said in one line."""
     module = ModuleType(path.stem)
     module.__file__ = str(path)
     try:
         exec(compile(path.read_bytes(), str(path), "exec"), module.__dict__)
     except (Exception, SystemExit) as error:
         raise HandloomError(told(path, error)) from error
-    task = vars(module).get("task")
-    if isinstance(task, Task | Language):
-        if text or beside:
-            raise HandloomError(f"{path}: its task takes no parameters; make it a function to have some")
-        return task
-    if not callable(task):
-        raise HandloomError(f"{path}: there is no task in it; {WANTED}")
-    values = given(str(path), task, text, beside)
-    try:
-        made = task(**values)
-    except (Exception, SystemExit) as error:
-        raise HandloomError(told(path, error)) from error
-    if not isinstance(made, Task | Language):
-        raise HandloomError(f"{path}: task() gave {shown(made)}; it must give a Task or a Language")
-    return made
+    found = vars(module).get(wanted.name)
+    if isinstance(found, wanted.kinds):
+        if parameters:
+            raise HandloomError(f"{path}: its {wanted.name} takes no parameters; make it a function to have some")
+        return lambda: found
+    if not callable(found):
+        raise HandloomError(f"{path}: there is no {wanted.name} in it; {wanted}")
+    return guarded(path, wanted, found)
+
+
+def guarded(path: Path, wanted: Wanted, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, with its errors told as ours and what it gives looked at."""
+
+    @functools.wraps(function)
+    def make(**values: Any) -> Any:
+        try:
+            made = function(**values)
+        except (Exception, SystemExit) as error:
+            raise HandloomError(told(path, error)) from error
+        if not isinstance(made, wanted.kinds):
+            raise HandloomError(f"{path}: {wanted.name}() gave {shown(made)}; it must give {wanted.words}")
+        return made
+
+    return make
 
 
 def told(path: Path, error: BaseException) -> str:

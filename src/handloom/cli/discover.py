@@ -1,0 +1,176 @@
+"""handloom discover: better constructions for a problem, by search and by a transformer that learns from the best."""
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from handloom.cli.arguments import JsonOption, SeedOption, print_json
+
+if TYPE_CHECKING:
+    from handloom.discover.loop import Discovery
+    from handloom.discover.store import Record
+
+PROBLEM_HELP = "A problem with its parameters (isosceles:n=16), or a Python file that defines `problem`."
+RUN, MODEL, SEARCH = "Run", "Model", "Search"
+
+
+def option(text: str, panel: str, *flags: str, **more: Any) -> Any:
+    return typer.Option(*flags, help=text, rich_help_panel=panel, show_default=False, **more)
+
+
+def discover(
+    problem: Annotated[
+        str | None,
+        typer.Argument(metavar="PROBLEM", help=f"{PROBLEM_HELP} Without one: list them.", show_default=False),
+    ] = None,
+    seconds: Annotated[float | None, option("Stop after so many seconds.", RUN, min=0)] = None,
+    minutes: Annotated[float | None, option("Stop after so many minutes.", RUN, min=0)] = None,
+    generations: Annotated[int | None, option("Stop after so many generations.", RUN, min=1)] = None,
+    until: Annotated[float | None, option("Stop at this score.", RUN)] = None,
+    out: Annotated[Path | None, option("The run's folder [runs/PROBLEM-1].", RUN, metavar="FOLDER")] = None,
+    resume: Annotated[Path | None, option("Go on with the run in this folder.", RUN, metavar="FOLDER")] = None,
+    store: Annotated[Path | None, option("The file of records [records.sqlite].", RUN)] = None,
+    seed: SeedOption = 0,
+    on: Annotated[str, option("threads, or ray: the workers of a Ray cluster.", RUN)] = "threads",
+    compare: Annotated[bool, option("With and without the model, at equal CPU time.", RUN, "--compare")] = False,
+    seeds: Annotated[int, option("With --compare: over so many seeds [5].", RUN, min=2)] = 5,
+    no_model: Annotated[bool, option("Search alone, for the same time.", MODEL, "--no-model")] = False,
+    tokens: Annotated[str | None, option("cells, sparse or bpe [auto].", MODEL)] = None,
+    smaller: Annotated[int | None, option("Learn from so many smaller sizes besides [0].", MODEL, min=0)] = None,
+    learn: Annotated[int | None, option("Steps of training a generation [300].", MODEL, min=0)] = None,
+    samples: Annotated[int | None, option("Constructions sampled a generation [300].", MODEL, min=1)] = None,
+    temperature: Annotated[float | None, option("To begin with [1]; rises when samples repeat.", MODEL)] = None,
+    feedback: Annotated[float | None, option("Better ones count e^FEEDBACK a deviation more [0].", MODEL)] = None,
+    layers: Annotated[int | None, option("[4]", MODEL, min=1)] = None,
+    heads: Annotated[int | None, option("[4]", MODEL, min=1)] = None,
+    width: Annotated[int | None, option("d_model [64].", MODEL, min=1)] = None,
+    symmetry: Annotated[str | None, option("Under which to search, or none [all in turn].", SEARCH)] = None,
+    attempts: Annotated[int | None, option("Searches a generation [400].", SEARCH, min=1)] = None,
+    steps: Annotated[int | None, option("Steps of a short search [4000].", SEARCH, min=1)] = None,
+    keep: Annotated[int | None, option("Constructions kept to learn from [500].", SEARCH, min=10)] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Look for better constructions. What is found is verified and kept; Ctrl-C ends it, --resume goes on.
+
+    \b
+    handloom discover isosceles:n=16 --seconds 20
+    handloom discover my_problem.py --minutes 10 --smaller 4
+    handloom discover no-three-in-line:n=12 --seconds 30 --compare
+    """
+    if problem is None and resume is None:
+        list_problems(as_json)
+        return
+    given = locals()
+    choices = {name: given[name] for name in NAMES.split() if given[name] is not None} | {"model": not no_model}
+    limits = {"seconds": limit(seconds, minutes), "generations": generations, "until": until, "began": time.monotonic()}
+    if problem is None:
+        assert resume is not None
+        show(reopened(resume, store, limits), as_json)
+    elif compare:
+        show_comparison(problem, limits["seconds"] or 30.0, seeds, choices, as_json)
+    else:
+        show(begun(problem, store, out, on, limits, choices), as_json)
+
+
+NAMES = "seed tokens smaller learn samples temperature feedback layers heads width symmetry attempts steps keep"
+
+
+def limit(seconds: float | None, minutes: float | None) -> float | None:
+    """In seconds; without a word, until Ctrl-C."""
+    if seconds is None and minutes is None:
+        return None
+    return (seconds or 0.0) + 60 * (minutes or 0.0)
+
+
+def begun(
+    problem: str, store: Path | None, out: Path | None, on: str, limits: dict[str, Any], choices: dict[str, Any]
+) -> "Discovery":
+    from handloom.discover.runs import begin, keep
+    from handloom.learn.folder import Folder
+
+    discovery = begin(problem, store=store or "records.sqlite", on=on, **limits, **choices)
+    keep(discovery, Folder.new(out, problem), problem)
+    return discovery
+
+
+def reopened(folder: Path, store: Path | None, limits: dict[str, Any]) -> "Discovery":
+    from handloom.discover.runs import reopen
+
+    return reopen(folder, store, **limits)
+
+
+def show(discovery: "Discovery", as_json: bool) -> None:
+    """Run it, and let the user see it."""
+    from handloom.cli.discovery_view import DiscoveryView
+    from handloom.view.discovery_page import discovery_page
+
+    folder, store = discovery.folder, discovery.store
+    assert folder is not None
+    with DiscoveryView() as view:
+        discovery.watch = view
+        discovery.run()
+    best = discovery.best
+    kin = {record.id: record for one in discovery.records for record in (one, *store.ancestors(one))}
+    page = discovery_page(folder, discovery.problem, list(kin.values()), folder / "page.html")
+    result = {
+        "run": str(folder),
+        "problem": str(discovery.problem),
+        "best": best.score if best else None,
+        "best_known": discovery.problem.best_known,
+        "verified": best is not None,
+        "seconds": round(discovery.elapsed(), 2),
+        "generations": discovery.generation,
+        "steps": discovery.steps,
+        "origin": best.origin if best else None,
+        "construction": best.construction if best else None,
+    }
+    if as_json:
+        print_json(result)
+    elif best is None:
+        print(f"{discovery.problem}: nothing was found in {discovery.elapsed():.1f} s; give it longer")
+    else:
+        print(sentence(discovery, best))
+        print(f"handloom records {discovery.problem} shows what was found; the run is on {page}", file=sys.stderr)
+    if discovery.halted:
+        print(f"stopped; handloom discover --resume {folder} goes on", file=sys.stderr)
+        raise typer.Exit(130)
+
+
+def sentence(discovery: "Discovery", best: "Record") -> str:
+    """What was found, in a line."""
+    from handloom.discover.progress import came_from
+
+    known = discovery.problem.best_known
+    beside = "" if known is None else f" (best known: {known})"
+    news = ", which would be new" if known is not None and best.score > known else ""
+    return f"{discovery.problem}: {best.score}{beside}{news}, verified; found by {came_from(best.origin)}"
+
+
+def list_problems(as_json: bool) -> None:
+    """The problems that there are."""
+    from handloom.discover.catalogue import PROBLEMS
+    from handloom.tasks.naming import usage
+
+    known = [{"name": usage(name, entry.make), "about": entry.about} for name, entry in PROBLEMS.items()]
+    if as_json:
+        print_json(known)
+        return
+    width = max(len(one["name"]) for one in known)
+    for one in known:
+        print(f"{one['name']:{width}}  {one['about']}")
+
+
+def show_comparison(problem: str, seconds: float, seeds: int, choices: dict[str, Any], as_json: bool) -> None:
+    """With and without the model."""
+    from handloom.cli.discovery_view import DiscoveryView
+    from handloom.discover.compare import compare
+
+    with DiscoveryView() as view:
+        result = compare(problem, seconds, seeds, choices, view)
+    if as_json:
+        print_json(result.to_json())
+    else:
+        print(result)

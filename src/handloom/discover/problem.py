@@ -1,0 +1,148 @@
+"""A Problem: what a user states, and all that is needed to look for constructions and to verify them.
+
+    >>> from handloom.discover.spaces import grid
+    >>> def in_line(a, b, c):
+    ...     return (b[0] - a[0]) * (c[1] - a[1]) == (c[0] - a[0]) * (b[1] - a[1])
+    >>> problem = Problem(grid(3, 3), forbidden=in_line)
+    >>> verdict(problem, (0, 1, 2))
+    Verdict(score=None, reason='(0, 0), (0, 1), (0, 2) is forbidden')
+    >>> verdict(problem, (0, 1, 3, 5, 7, 8))
+    Verdict(score=6, reason=None)
+
+What is forbidden is a function of some elements, which may not all be chosen (how many it takes says how many; it gets
+them in the order of the space), a list of such functions, or a list of sets of elements. The search compiles these
+functions with Numba. `verdict` calls them as the plain Python they are, on exact whole numbers, and after them the
+problem's own `check`, if it has one.
+
+The score is how many elements are chosen, unless there is a function for it.
+"""
+
+import inspect
+import math
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any, NamedTuple
+
+from handloom.core import HandloomError
+from handloom.core.errors import shown
+from handloom.discover.spaces import Construction, Element, Space, Symmetries
+
+Rule = Callable[..., Any]  # of some elements: whether they are forbidden
+Number = int | float
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A space of constructions, what is forbidden in it, and what is to be large."""
+
+    space: Space
+    forbidden: Rule | Sequence[Rule] | Sequence[Sequence[Element]] = ()
+    score: Callable[[Any], Number] | None = None  # of the array of 0s and 1s, of letters' or of values' indices
+    check: Callable[[list[Element]], str | None] | None = None  # another verifier: of the elements, what is wrong
+    symmetries: Symmetries | None = None  # those of the space that the problem has, unless told
+    best_known: Number | None = None
+    source: str = ""  # of the best known value
+    name: str = ""  # with its parameters, as it is asked for
+    about: str = ""
+    smaller: tuple["Callable[[], Problem]", ...] = field(default=(), repr=False)  # the same for smaller sizes
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.space, Space):
+            raise HandloomError(f"a problem's space is {shown(self.space)}; make one with grid, graph, subsets or word")
+        if self.score is None and not self.space.is_subset:
+            raise HandloomError(f"a problem of {self.space.kind}s needs a score, a function of the {self.space.kind}")
+        if not self.space.is_subset and (self.rules or self.sets):
+            raise HandloomError(f"forbidden is for subsets; let the score of a {self.space.kind} say what is bad")
+        for rule in self.rules:
+            if not 1 <= arity(rule) <= 5:
+                raise HandloomError(f"forbidden takes {arity(rule)} elements; it must take from 1 to 5")
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """What is forbidden by functions."""
+        if callable(self.forbidden):
+            return (self.forbidden,)
+        return tuple(item for item in self.forbidden if callable(item))
+
+    @property
+    def sets(self) -> tuple[tuple[Element, ...], ...]:
+        """What is forbidden by listing it."""
+        if callable(self.forbidden):
+            return ()
+        return tuple(tuple(item) for item in self.forbidden if not callable(item))
+
+    def __str__(self) -> str:
+        return self.name or f"a problem of a {self.space.kind}"
+
+
+class Verdict(NamedTuple):
+    """What a construction is worth; if it is not legal, why."""
+
+    score: Number | None
+    reason: str | None = None
+
+
+def verdict(problem: Problem, construction: Construction) -> Verdict:
+    """Verify a construction exactly. Nothing of the search is used: no tables, nothing compiled."""
+    space = problem.space
+    chosen = [space.elements[i] for i in construction]
+    try:
+        for rule in problem.rules:
+            for some in combinations(chosen, arity(rule)):
+                if rule(*some):
+                    return Verdict(None, f"{', '.join(map(str, some))} is forbidden")
+        there = set(chosen)
+        for some in problem.sets:
+            if there.issuperset(some):
+                return Verdict(None, f"{', '.join(map(str, some))} is forbidden")
+        if problem.check and (reason := problem.check(chosen)):
+            return Verdict(None, reason)
+        return Verdict(exact_score(problem, construction))
+    except HandloomError:
+        raise
+    except Exception as error:
+        raise HandloomError(f"{problem}: {told(error)}") from error
+
+
+def exact_score(problem: Problem, construction: Construction) -> Number:
+    """The score in plain Python."""
+    if problem.score is None:
+        return len(construction)
+    value = problem.score(as_array(problem.space, construction))
+    if hasattr(value, "item"):
+        value = value.item()
+    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
+        raise HandloomError(f"{problem}: its score is {shown(value)}, which is not a number; return an int or a float")
+    return value
+
+
+def as_array(space: Space, construction: Construction) -> Any:
+    """What a score is given: 0s and 1s in the shape of the grid, an adjacency matrix of the graph, else a row."""
+    import numpy as np
+
+    if not space.is_subset:
+        return np.array(construction, np.int64)
+    chosen = np.zeros(len(space.elements), np.int64)
+    chosen[list(construction)] = 1
+    if space.kind == "grid":
+        return chosen.reshape(space.sides)
+    if space.kind == "graph":
+        matrix = np.zeros((space.sides[0],) * 2, np.int64)
+        for i in construction:
+            u, v = space.elements[i]
+            matrix[u, v] = matrix[v, u] = 1
+        return matrix
+    return chosen
+
+
+def arity(rule: Rule) -> int:
+    """How many elements a rule is about."""
+    return len(inspect.signature(rule).parameters)
+
+
+def told(error: BaseException) -> str:
+    """What went wrong in a user's function, and where, in one line."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{last.name}, line {last.lineno}, raised {type(error).__name__}: {' '.join(str(error).split())[:160]}"

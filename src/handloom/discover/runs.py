@@ -1,0 +1,140 @@
+"""Runs of discovery: begun from the name of a problem, kept in a folder, and gone on with.
+
+run.json              the problem, the settings, the store
+metrics.jsonl         a line a generation
+state.json            the pool and where the run stands, at its last whole generation
+model.safetensors     the model, a model file as any other; with checkpoint.safetensors it learns on
+problem.py            a copy of the user's own file, if the problem is one
+page.html             what one looks at
+"""
+
+import json
+import os
+import shutil
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import handloom
+from handloom.core import HandloomError
+from handloom.core.errors import shown
+from handloom.core.files import one_line, what_is, write_atomically
+from handloom.discover.catalogue import problem_named
+from handloom.discover.loop import Discovery, Make, on_threads
+from handloom.discover.problem import Problem
+from handloom.discover.settings import Settings
+from handloom.discover.speaker import Speaker
+from handloom.discover.store import Store
+from handloom.discover.tokens import Tokens
+from handloom.learn.folder import Folder
+
+COPY = "problem.py"
+
+
+def discover(problem: str | Problem, **how: Any) -> Discovery:
+    """Look for constructions: `seconds`, `generations` or `until` say when to stop, `store` and `folder` where to keep
+    what is found; the rest are Settings. `hl.discover("isosceles:n=10", seconds=5).best.score`"""
+    return begin(problem, **how).run()
+
+
+def begin(
+    problem: str | Problem,
+    *,
+    store: str | os.PathLike[str] = "records.sqlite",
+    folder: str | os.PathLike[str] | None = None,
+    seconds: float | None = None,
+    generations: int | None = None,
+    until: float | None = None,
+    on: str = "threads",
+    began: float | None = None,
+    **choices: Any,
+) -> Discovery:
+    """The same, not yet run. Without a folder only the records are kept."""
+    known = problem_named(problem) if isinstance(problem, str) else problem
+    limits: dict[str, Any] = {"seconds": seconds, "generations": generations, "until": until, "began": began}
+    discovery = Discovery(known, Settings.from_json(choices), Store.open(store), make=maker(on), **limits)
+    if folder is not None:
+        keep(discovery, Folder.new(Path(folder), "run"), problem if isinstance(problem, str) else None)
+    return discovery
+
+
+def maker(on: str) -> Make:
+    """Who does the searching."""
+    if on not in ("threads", "ray"):
+        raise HandloomError(f"no workers called {shown(on)}; there are threads, and ray")
+    if on == "ray":
+        from handloom.discover.ray_executor import on_ray
+
+        return on_ray
+    return on_threads
+
+
+def keep(discovery: Discovery, folder: Folder, name: str | None) -> None:
+    """Have a run kept in a folder."""
+    about = {
+        "handloom": handloom.__version__,
+        "problem": discovery.problem.name,
+        "asked": name,
+        "settings": discovery.settings.to_json(),
+        "seed": discovery.settings.seed,
+        "store": str(discovery.store.path.absolute()),
+    }
+    path, colon, parameters = name.partition(".py") if name else ("", "", "")
+    if colon and what_is(Path(f"{path}.py")) == "file":
+        shutil.copyfile(f"{path}.py", folder.path / COPY)
+        about["asked"] = COPY + parameters
+    folder.write_about(about)
+    discovery.folder = folder.path
+
+
+def reopen(folder: str | os.PathLike[str], store: str | os.PathLike[str] | None = None, **limits: Any) -> Discovery:
+    """A run as it was after its last whole generation; `limits` are seconds, generations and until."""
+    path = Path(folder)
+    about = read_json(path / "run.json", {"problem", "asked", "settings", "store"})
+    if about["asked"] is None:
+        raise HandloomError(f"{path} is a run of a problem that was made in Python; it cannot be gone on with by name")
+    asked = str(path / about["asked"]) if about["asked"].startswith(COPY) else about["asked"]
+    problem = replace(problem_named(asked), name=about["problem"])
+    settings, kept = Settings.from_json(about["settings"]), store or about["store"]
+    discovery = Discovery(problem, settings, Store.open(kept), folder=path, **limits)
+    if what_is(path / "state.json") == "file":
+        restore(discovery, read_json(path / "state.json", {"generation", "pool", "records"}))
+    return discovery
+
+
+def restore(discovery: Discovery, state: dict[str, Any]) -> None:
+    """Put a run back to where it was."""
+    for name in ("generation", "number", "steps", "temperature", "best_under"):
+        setattr(discovery, name, state[name])
+    discovery.before, discovery.turns = state["seconds"], Counter(state["turns"])
+    discovery.pool.restore(state["pool"])
+    kept = {record.id: record for record in discovery.store.records(discovery.problem.name)}
+    discovery.records = [kept[number] for number in state["records"] if number in kept]
+    discovery.best = max(discovery.records, key=lambda record: record.score, default=None)
+    spaces = {problem.space.sides: problem.space for problem in smaller_problems(discovery)}
+    discovery.smaller = [(spaces[tuple(sides)], tuple(one)) for sides, one in state["smaller"]]
+    folder = discovery.folder
+    assert folder is not None
+    discovery.lines = [line for line in Folder(folder).metrics() if line["generation"] < discovery.generation]
+    lines = "".join(json.dumps(line) + "\n" for line in discovery.lines)
+    write_atomically(folder / "metrics.jsonl", lines.encode())
+    if state["tokens"] is not None:
+        sizes = [discovery.problem.space, *dict.fromkeys(space for space, _ in discovery.smaller)]
+        discovery.tokens, discovery.speaker = Tokens.from_json(state["tokens"], sizes), Speaker.load(folder)
+
+
+def smaller_problems(discovery: Discovery) -> list[Problem]:
+    return [build() for build in discovery.problem.smaller[: discovery.settings.smaller]]
+
+
+def read_json(path: Path, needed: set[str]) -> dict[str, Any]:
+    if what_is(path) != "file":
+        raise HandloomError(f"{path.parent} is not the folder of a run of handloom discover: it has no {path.name}")
+    try:
+        values = json.loads(path.read_text("utf-8"))
+        if not isinstance(values, dict) or not needed <= set(values):
+            raise ValueError(f"it has no {', '.join(sorted(needed))}")
+        return values
+    except (OSError, ValueError, RecursionError) as error:
+        raise HandloomError(f"{path} is damaged: {one_line(error)}") from error

@@ -1,0 +1,181 @@
+"""What constructions are made of: subsets of a grid, of the edges of a graph or of any list; words; permutations.
+
+    >>> space = grid(3, 3)
+    >>> space.elements[5], space.index[1, 2]
+    ((1, 2), 5)
+    >>> space.shown((0, 5))
+    [[0, 0], [1, 2]]
+
+A construction is a tuple of whole numbers: of a subset the indices of its elements, in ascending order; of a word the
+indices of its letters; of a permutation its values. `shown` and `read` go from there to what people write, and back.
+
+A space knows its symmetries by name, each as the maps of elements that generate it. Which of them a problem has is for
+the problem to say (symmetry.py).
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations, permutations, product
+from typing import Any, Literal
+
+from handloom.core import HandloomError
+from handloom.core.config import whole
+from handloom.core.errors import shown
+
+Construction = tuple[int, ...]
+Element = Any  # an int or a tuple of ints; of a word a letter
+Map = Callable[[Any], Any]  # from elements to elements
+Symmetries = Mapping[str, tuple[Map, ...]]
+Kind = Literal["grid", "graph", "list", "word", "permutation"]
+
+MOST_ELEMENTS = 100_000
+
+
+@dataclass(frozen=True)
+class Space:
+    """All constructions of a kind; made by `grid`, `graph`, `subsets`, `word` and `permutation`."""
+
+    kind: Kind
+    elements: tuple[Element, ...]  # that a subset may have; a word's letters; a permutation's values
+    length: int  # of a word or a permutation; the most that a subset may have
+    sides: tuple[int, ...] = ()  # of a grid; of a graph how many vertices it has
+    symmetries: Symmetries = field(default_factory=dict, compare=False)
+
+    @property
+    def is_subset(self) -> bool:
+        return self.kind in ("grid", "graph", "list")
+
+    @cached_property
+    def index(self) -> dict[Element, int]:
+        return {element: i for i, element in enumerate(self.elements)}
+
+    def shown(self, construction: Construction) -> Any:
+        """As people write it, and as it goes into JSON: the elements; of a word its text; of a permutation a list."""
+        if self.kind == "word":
+            return "".join(self.elements[i] for i in construction)
+        chosen = [self.elements[i] for i in construction]
+        return [list(element) if isinstance(element, tuple) else element for element in chosen]
+
+    def read(self, value: Any) -> Construction:
+        """The construction that is written so."""
+        if not isinstance(value, str if self.kind == "word" else list | tuple):
+            raise HandloomError(f"{shown(value)} is not a construction; {self.wanted}")
+        plain = [tuple(item) if isinstance(item, list) else item for item in value]
+        unknown = [item for item in plain if not isinstance(item, Hashable) or item not in self.index]
+        if unknown or any(isinstance(item, bool | float) for item in plain):
+            raise HandloomError(f"{shown((unknown or plain)[0])} is not an element here; {self.wanted}")
+        found = [self.index[item] for item in plain]
+        construction = tuple(sorted(set(found))) if self.is_subset else tuple(found)
+        if not self.is_subset and len(construction) != self.length:
+            raise HandloomError(f"{shown(value)} has {len(construction)} places, not {self.length}; {self.wanted}")
+        if self.kind == "permutation" and len(set(construction)) != self.length:
+            raise HandloomError(f"{shown(value)} has a value twice; {self.wanted}")
+        return construction
+
+    @property
+    def wanted(self) -> str:
+        """What a construction looks like, for messages."""
+        sides = "×".join(map(str, self.sides))
+        return {
+            "grid": f"write a list of points of the {sides} grid, each a list such as {shown([0] * len(self.sides))}",
+            "graph": f"write a list of edges [u, v] with 0 ≤ u < v < {sides}",
+            "list": f"write a list of elements such as {shown(self.elements[:3])}",
+            "word": f"write a word of {self.length} letters out of {shown(''.join(map(str, self.elements[:40])))}",
+            "permutation": f"write a list of 0 to {self.length - 1} in some order",
+        }[self.kind]
+
+
+def grid(*sides: int) -> Space:
+    """Subsets of a grid: the points (x, y, …) with 0 ≤ x < the first side, and so on."""
+    for side in sides:
+        whole("a side of a grid", side, 1)
+    points = tuple(product(*map(range, sides)))
+    return Space("grid", checked(points), len(points), sides, grid_symmetries(sides))
+
+
+def grid_symmetries(sides: tuple[int, ...]) -> Symmetries:
+    """Those of a rectangle, a square or a box."""
+    last = tuple(side - 1 for side in sides)
+
+    def antipode(p: Any) -> Any:
+        return tuple(m - x for m, x in zip(last, p, strict=True))
+
+    def mirror(p: Any) -> Any:
+        return (last[0] - p[0], *p[1:])
+
+    def other_mirror(p: Any) -> Any:
+        return (*p[:-1], last[-1] - p[-1])
+
+    if len(sides) == 1:
+        return {"mirror": (mirror,)}
+    found: dict[str, tuple[Map, ...]] = {"mirror": (mirror,), "mirrors": (mirror, other_mirror)}
+    found["rotation-180" if len(sides) == 2 else "antipodal"] = (antipode,)
+    if len(set(sides)) == 1 and len(sides) == 2:
+        m = last[0]
+        found |= {
+            "diagonal": (lambda p: (p[1], p[0]),),
+            "diagonals": (lambda p: (p[1], p[0]), antipode),
+            "rotation-90": (lambda p: (p[1], m - p[0]),),
+            "square": (mirror, lambda p: (p[1], p[0])),
+        }
+    elif len(set(sides)) == 1:
+        found |= {"cycle": (lambda p: (*p[1:], p[0]),), "antipodal-cycle": (antipode, lambda p: (*p[1:], p[0]))}
+    return found
+
+
+def graph(vertices: int) -> Space:
+    """Graphs on the vertices 0, 1, …: subsets of the edges (u, v) with u < v."""
+    whole("the number of vertices", vertices, 2)
+    edges = tuple(combinations(range(vertices), 2))
+    turns = {f"turn-{k}": (turn(vertices, k),) for k in range(2, min(vertices, 12) + 1)}
+    return Space("graph", checked(edges), len(edges), (vertices,), turns)
+
+
+def turn(vertices: int, k: int) -> Map:
+    """The vertices in circles of k, each turned by one; what is left over at the end stays."""
+    whole_circles = vertices - vertices % k
+
+    def moved(v: int) -> int:
+        return v if v >= whole_circles else v - k + 1 if v % k == k - 1 else v + 1
+
+    return lambda edge: tuple(sorted(map(moved, edge)))
+
+
+def copies(space: Space, pattern: Iterable[tuple[int, int]]) -> list[tuple[Element, ...]]:
+    """All copies of a small graph, given by its edges, among the edges of a space of graphs: each a set of edges."""
+    edges = [tuple(edge) for edge in pattern]
+    corners = sorted({v for edge in edges for v in edge})
+    place = {v: i for i, v in enumerate(corners)}
+    ways = {
+        tuple(sorted(tuple(sorted((order[place[u]], order[place[v]]))) for u, v in edges))
+        for order in permutations(range(len(corners)))
+    }
+    chosen = combinations(range(space.sides[0]), len(corners))
+    return [tuple((some[u], some[v]) for u, v in way) for some in chosen for way in ways]
+
+
+def subsets(elements: Iterable[Element], symmetries: Symmetries | None = None) -> Space:
+    """Subsets of any list of whole numbers, or of tuples of them."""
+    listed = tuple(elements)
+    return Space("list", checked(listed), len(listed), (), symmetries or {})
+
+
+def word(length: int, letters: str = "01") -> Space:
+    """Words of so many letters."""
+    whole("the length of a word", length, 1)
+    return Space("word", checked(tuple(letters)), length)
+
+
+def permutation(length: int) -> Space:
+    """The orders in which 0, 1, …, length − 1 can stand."""
+    whole("the length of a permutation", length, 1)
+    return Space("permutation", tuple(range(length)), length)
+
+
+def checked(elements: tuple[Element, ...]) -> tuple[Element, ...]:
+    if not 0 < len(elements) <= MOST_ELEMENTS:
+        raise HandloomError(f"a space of {len(elements):,} elements; it must have from 1 to {MOST_ELEMENTS:,}")
+    if len(set(elements)) < len(elements):
+        raise HandloomError("an element is there twice; each may be listed once")
+    return elements

@@ -1,0 +1,316 @@
+"""The store: one SQLite file of records, each verified exactly before it is kept.
+
+    >>> import tempfile
+    >>> from handloom.discover import Problem, grid
+    >>> problem = Problem(grid(2, 2), forbidden=lambda a, b: a[0] == b[0], name="one in a row")
+    >>> store = Store.open(tempfile.mkdtemp() + "/records.sqlite")
+    >>> store.add(problem, (0, 3), {"how": "search"}).score
+    2
+    >>> store.add(problem, (0, 3), {"how": "search"}) is None  # it is there already
+    True
+    >>> store.best("one in a row").construction
+    [[0, 0], [1, 1]]
+
+Several programs may write to one store at once, and each may be killed at any moment: what is there is always whole
+records. For that the file is opened for each call and closed again, a transaction holds no computation, and it starts
+with the lock to write, so that none has to give up. SQLite keeps its rollback journal, not a write-ahead log: the log
+does not work over a network, leaves a file that a copy of the store would miss, and lost data when several programs
+wrote, up to SQLite 3.51.2 (https://sqlite.org/wal.html#walresetbug). A store that is not there yet is made when its
+first record is kept.
+"""
+
+import json
+import os
+import sqlite3
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from handloom import __version__
+from handloom.core import HandloomError
+from handloom.core.errors import shown
+from handloom.core.files import as_path, check_place, current_umask, one_line, what_is
+from handloom.discover.problem import Number, Problem, verdict
+from handloom.discover.spaces import Construction, Space
+
+PATIENCE = 30.0  # seconds for other programs to finish writing
+APPLICATION, FORMAT = int.from_bytes(b"hand"), 1  # in the header of the file: whose it is, and how it is laid out
+SCHEMA = f"""
+    CREATE TABLE records (
+        id INTEGER PRIMARY KEY,
+        problem TEXT NOT NULL,
+        score TEXT NOT NULL,         -- as JSON: 28 or 28.0
+        rank TEXT NOT NULL,          -- sorts as the scores do
+        construction TEXT NOT NULL,  -- as JSON
+        key TEXT NOT NULL,           -- as JSON: the canonical form
+        found TEXT NOT NULL,
+        verified TEXT NOT NULL,
+        version TEXT NOT NULL,       -- of the handloom that verified it
+        origin TEXT NOT NULL,        -- as JSON
+        parent INTEGER REFERENCES records (id),
+        UNIQUE (problem, key)
+    );
+    CREATE INDEX by_rank ON records (problem, rank DESC, id);
+    PRAGMA application_id = {APPLICATION};
+    PRAGMA user_version = {FORMAT};
+"""
+COLUMNS = "problem, score, construction, key, found, verified, version, origin, parent"
+
+
+class NotLegal(HandloomError):
+    """A construction that its problem forbids; it is not kept."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """A construction that was found and verified, and how."""
+
+    id: int
+    problem: str  # its full name
+    score: Number
+    construction: Any  # as people write it; the problem's space reads it
+    key: str  # the same for constructions that count as one
+    found: str  # UTC, as 2026-01-31T23:59:59+00:00
+    verified: str  # likewise
+    version: str  # of the handloom that verified it
+    origin: dict[str, Any]
+    parent: int | None
+
+
+@dataclass(frozen=True)
+class Store:
+    """A file of records; made by `Store.open`."""
+
+    path: Path  # as the user wrote it, for messages
+    place: Path  # where that is, whatever the current folder
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str] = "records.sqlite", create: bool = True) -> "Store":
+        """The store at that path; if there is none, one to be made, or else an error."""
+        path = as_path(path)
+        if what_is(path) == "folder":
+            raise HandloomError(f"{path} is a folder; name a file in it for the records")
+        if what_is(path) == "nothing" and not create:
+            raise HandloomError(f"{path}: no such file of records; handloom discover makes one, --store names another")
+        if os.path.exists(path) and what_is(path) == "nothing":
+            raise HandloomError(f"{path} is not a file that records can be kept in; name another")
+        store = cls(path, check_place(path) if what_is(path) == "nothing" else path.absolute())
+        store.rows("SELECT 1 FROM records LIMIT 1")
+        return store
+
+    def __enter__(self) -> "Store":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Nothing is open between calls."""
+
+    def add(
+        self, problem: Problem, construction: Construction, origin: Mapping[str, Any], key: Construction | None = None
+    ) -> Record | None:
+        """Verify a construction and keep it; None if there is one with its key, its canonical form. What is not legal
+        is refused."""
+        if not problem.name:
+            raise HandloomError("records are kept by the name of their problem, and this one has none; give it a name")
+        written = as_json(f"{problem}: the construction", problem.space.shown(well_formed(problem, construction)))
+        form = written if key is None else as_json(f"{problem}: the key", problem.space.shown(key))
+        if self.rows("SELECT 1 FROM records WHERE problem = ? AND key = ?", problem.name, form):
+            return None
+        score, reason = verdict(problem, construction)
+        if score is None:
+            raise NotLegal(f"{problem}: the construction is not legal and not kept: {reason}")
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        told, parent = as_json(f"{problem}: the origin", dict(origin)), origin.get("parent")
+        row = (problem.name, json.dumps(score), written, form, now, now, __version__, told, parent)
+        number = self.insert(row, rank(score), parent)
+        return None if number is None else as_record((number, *row))
+
+    def insert(self, row: tuple[Any, ...], rank: str, parent: int | None) -> int | None:
+        """The number of a new record, or None if another program was faster."""
+        if what_is(self.place) == "nothing":
+            self.make()
+        with self.connected() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            if parent is not None and not connection.execute("SELECT 1 FROM records WHERE id = ?", [parent]).fetchone():
+                raise HandloomError(f"the parent of a record is {shown(parent)}, which is not in {self.path}")
+            places = ", ".join("?" * (len(row) + 1))
+            insert = f"INSERT INTO records ({COLUMNS}, rank) VALUES ({places}) ON CONFLICT (problem, key) DO NOTHING"
+            done = connection.execute(insert, (*row, rank))
+            connection.execute("COMMIT")
+            return done.lastrowid if done.rowcount else None
+
+    def make(self) -> None:
+        """A store without records. It is whole once it is there, also if two programs make it at once."""
+        with closing(sqlite3.connect(":memory:")) as memory:
+            memory.executescript(SCHEMA)
+            data = memory.serialize()
+        try:
+            with tempfile.NamedTemporaryFile(dir=self.place.parent, prefix=f".{self.place.name[:100]}.") as beside:
+                beside.write(data)
+                beside.flush()
+                os.fsync(beside.fileno())
+                os.chmod(beside.name, 0o666 & ~current_umask())
+                put(Path(beside.name), self.place)
+        except OSError as error:
+            raise HandloomError(f"cannot write {self.path}: {error.strerror}") from error
+
+    def best(self, problem: str) -> Record | None:
+        """The record of the largest score, of several the first."""
+        return next(iter(self.records(problem, limit=1)), None)
+
+    def find(self, problem: Problem, key: Construction) -> Record:
+        """The record of a problem that has this key, its canonical form."""
+        form = as_json(f"{problem}: the key", problem.space.shown(key))
+        return self.rows_as_records("WHERE problem = ? AND key = ?", problem.name, form)[0]
+
+    def records(
+        self, problem: str | None = None, least: Number | None = None, limit: int | None = None
+    ) -> list[Record]:
+        """Those of a problem, or all; with at least that score; the best first, and at most so many."""
+        where = "WHERE problem = ?" if problem is not None else "WHERE ? IS NULL"
+        values = (problem, "" if least is None else rank(least), -1 if limit is None else limit)
+        return self.rows_as_records(f"{where} AND rank >= ? ORDER BY problem, rank DESC, id LIMIT ?", *values)
+
+    def ancestors(self, record: Record) -> list[Record]:
+        """What a record was made from: its parent, the parent of that, and so on."""
+        line = "WITH RECURSIVE line (id) AS (VALUES (?) UNION SELECT parent FROM records JOIN line USING (id))"
+        where = f"WHERE id IN ({line} SELECT id FROM line) AND id < ? ORDER BY id DESC"  # a parent is always older
+        return self.rows_as_records(where, record.id, record.id)
+
+    def problems(self) -> list[str]:
+        """The names of the problems that there are records of."""
+        return [name for (name,) in self.rows("SELECT DISTINCT problem FROM records ORDER BY problem")]
+
+    def check_same(self, problem: Problem) -> None:
+        """Refuse if the best record of that name is not one of this problem."""
+        if (best := self.best(problem.name)) and (reason := wrong(problem, best)):
+            raise HandloomError(
+                f"{self.path} has records of another problem called {problem.name} ({reason});"
+                " name another store with --store, or the problem differently"
+            )
+
+    def check_whole(self) -> None:
+        """Refuse a file that is damaged anywhere."""
+        said = self.rows("PRAGMA integrity_check(1)")
+        if said and said[0][0] != "ok":
+            raise HandloomError(f"{self.path} is damaged: {one_line(ValueError(said[0][0]))}")
+
+    def rows_as_records(self, where: str, *values: Any) -> list[Record]:
+        try:
+            return [as_record(row) for row in self.rows(f"SELECT id, {COLUMNS} FROM records {where}", *values)]
+        except HandloomError:
+            raise
+        except (TypeError, ValueError, RecursionError) as error:
+            raise HandloomError(f"{self.path} is damaged: a record cannot be read ({one_line(error)})") from error
+
+    def rows(self, query: str, *values: Any) -> list[Any]:
+        """What a query finds; nothing in a store that is yet to be made."""
+        if what_is(self.place) == "nothing":
+            return []
+        with self.connected() as connection:
+            return connection.execute(query, values).fetchall()
+
+    @contextmanager
+    def connected(self) -> Iterator[sqlite3.Connection]:
+        """The file, open until the end of the block. What has not been committed by then has not happened."""
+        where = f"{self.place.as_uri()}?mode=rw"
+        try:
+            with closing(sqlite3.connect(where, PATIENCE, isolation_level=None, uri=True)) as connection:
+                connection.execute("PRAGMA synchronous = FULL")
+                check_ours(self.path, connection)
+                yield connection
+        except (sqlite3.Error, UnicodeError, OverflowError) as error:
+            raise HandloomError(said_of(self.path, error)) from error
+
+
+def put(source: Path, place: Path) -> None:
+    """The file at that place too, unless there is one."""
+    try:
+        os.link(source, place)
+    except FileExistsError:
+        return
+    except OSError:  # there are file systems without links
+        with open(place, "xb") as file:
+            file.write(source.read_bytes())
+
+
+def check_ours(path: Path, connection: sqlite3.Connection) -> None:
+    """Refuse a database that is not a store of records."""
+    (application,), (layout,) = (
+        connection.execute(f"PRAGMA {name}").fetchone() for name in ("application_id", "user_version")
+    )
+    if application != APPLICATION:
+        raise HandloomError(f"{path} is empty or a database of something else, not of records; name another file")
+    if layout != FORMAT:
+        raise HandloomError(f"{path} has records in format {layout}, and this version of handloom reads {FORMAT}")
+
+
+def said_of(path: Path, error: Exception) -> str:
+    """What SQLite says, in one line."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the rest of it says more than a user wants to know
+    return {
+        sqlite3.SQLITE_NOTADB: f"{path} is not a SQLite database, or damaged; name another file",
+        sqlite3.SQLITE_CORRUPT: f"{path} is damaged ({one_line(error)}); use a copy of it, or name another file",
+        sqlite3.SQLITE_FULL: f"cannot write {path}: the disk is full",
+        sqlite3.SQLITE_BUSY: f"{path} has been locked by another program for {PATIENCE:.0f} seconds; end that first",
+        sqlite3.SQLITE_READONLY: f"cannot write {path}: it may only be read",
+        sqlite3.SQLITE_IOERR: f"cannot read or write {path}: {one_line(error)}; is the disk full?",
+    }.get(code, f"{path} cannot be used: {one_line(error)}")
+
+
+def well_formed(problem: Problem, construction: Construction) -> Construction:
+    """The construction, if it is one of the problem's space and reads back from JSON as itself."""
+    space: Space = problem.space
+    try:
+        again = space.read(json.loads(as_json(f"{problem}: the construction", space.shown(construction))))
+        if again == tuple(construction):
+            return again
+    except (TypeError, IndexError, HandloomError):
+        pass
+    wanted = "indices of elements in ascending order" if space.is_subset else f"the indices of a {space.kind}"
+    raise HandloomError(f"{problem}: {shown(construction)} is not a construction; it must be a tuple of {wanted}")
+
+
+def wrong(problem: Problem, record: Record) -> str | None:
+    """What is wrong with a record, verified again."""
+    try:
+        score, reason = verdict(problem, problem.space.read(record.construction))
+    except HandloomError as error:
+        return f"record {record.id}: {error}"
+    if score is not None and (score != record.score or type(score) is not type(record.score)):
+        reason = f"its score is {score}, not {record.score}"
+    return f"record {record.id}: {reason}" if reason else None
+
+
+def rank(score: Number) -> str:
+    """Text that sorts as the numbers do, also where they are too large for SQLite, or for a float to tell apart.
+
+    >>> sorted([2, 10**30 + 1, -1.5, 10**30, 0, -10, 0.25], key=rank)
+    [-10, -1.5, 0, 0.25, 2, 1000000000000000000000000000000, 1000000000000000000000000000001]
+    """
+    exact = Decimal(score)
+    digits = "".join(map(str, exact.as_tuple().digits)).rstrip("0")
+    text = f"{exact.adjusted() + 5000:04}{digits}"  # how long the number is, then the number
+    if not exact:
+        return "1"
+    return f"2{text}" if exact > 0 else f"0{text.translate(str.maketrans('0123456789', '9876543210'))}~"
+
+
+def as_json(what: str, value: Any) -> str:
+    """A value as JSON; NumPy's numbers are numbers too."""
+    try:
+        return json.dumps(value, default=lambda number: number.item(), allow_nan=False)
+    except (TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise HandloomError(f"{what} cannot be written as JSON: {one_line(error)}") from error
+
+
+def as_record(row: tuple[Any, ...]) -> Record:
+    id, problem, score, construction, key, found, verified, version, origin, parent = row
+    numbers, told = json.loads(score), json.loads(origin)
+    if not isinstance(numbers, int | float) or not isinstance(told, dict):
+        raise ValueError(f"record {id} has no score or no origin")
+    return Record(id, problem, numbers, json.loads(construction), key, found, verified, version, told, parent)
