@@ -271,11 +271,13 @@ def export_all(chosen: "list[Record]", asked: str | None, path: Path) -> None:
 def bring_in(path: Path, store: Path, asked: str | None, as_json: bool) -> None:
     """Keep what a file has, if it is legal. Nothing is kept of a file that cannot be read to its end."""
     from handloom.core import HandloomError
+    from handloom.discover.canonical import form_of
     from handloom.discover.exchange import as_object
     from handloom.discover.store import NotLegal, Store
 
     brought = brought_by(path, asked)
     opened = Store.open(store)
+    form = {problem.name: form_of(problem) for problem, _, _ in brought}
     for problem in {problem.name: problem for problem, _, _ in brought}.values():
         opened.check_same(problem)
     kept, refused = [], []
@@ -283,7 +285,7 @@ def bring_in(path: Path, store: Path, asked: str | None, as_json: bool) -> None:
         for i, (problem, construction, origin) in enumerate(brought):
             progress(i, len(brought))
             try:
-                kept.append(opened.add(problem, construction, origin))
+                kept.append(opened.add(problem, construction, origin, form[problem.name](construction)))
             except NotLegal as error:
                 refused.append(f"number {i + 1}, of {error}")
     new = [record for record in kept if record is not None]

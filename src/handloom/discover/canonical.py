@@ -22,7 +22,9 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numba import njit
 
+from handloom.discover.problem import Problem
 from handloom.discover.spaces import Construction, Space
+from handloom.discover.symmetry import orbits, symmetries_of
 
 Array = np.ndarray[Any, Any]
 T = TypeVar("T")
@@ -55,6 +57,15 @@ def canonical(space: Space, group: Array | Sequence[Sequence[int]] | None, const
     if group is not None:
         return least_image(group, construction)
     return graph_form(space, construction)[0] if space.kind == "graph" else construction
+
+
+def form_of(problem: Problem) -> Callable[[Construction], Construction]:
+    """From a problem's constructions to their forms, under all the symmetries that it has."""
+    space, maps = problem.space, [one for some in symmetries_of(problem).values() for one in some]
+    if space.kind == "graph" and problem.score is None:
+        return lambda construction: canonical(space, None, construction)
+    group = orbits(space, "all", maps).group if maps else np.zeros((0, 0), np.int64)
+    return lambda construction: canonical(space, group, construction)
 
 
 def least_image(group: Array | Sequence[Sequence[int]], construction: Construction) -> Construction:

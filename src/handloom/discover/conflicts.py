@@ -17,9 +17,9 @@ from math import comb
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from handloom.core import HandloomError
+from handloom.discover.compiling import kernel
 from handloom.discover.problem import Problem, arity
 from handloom.discover.rules import Test, compiled, coordinates
 from handloom.discover.symmetry import Orbits
@@ -120,7 +120,7 @@ def once(rows: Array, base: int) -> Array:
 def lists(apart: Array) -> tuple[Array, Array]:
     """For each row where its True entries begin, and the entries."""
     starts = np.concatenate([[0], np.cumsum(apart.sum(axis=1))])
-    return starts, np.nonzero(apart)[1].astype(np.int32)
+    return starts, np.nonzero(apart)[1]
 
 
 def incidence(sets: Array, never: Array, apart: Array) -> tuple[Array, Array, Array]:
@@ -129,22 +129,22 @@ def incidence(sets: Array, never: Array, apart: Array) -> tuple[Array, Array, Ar
     idle = (never[sets] & inside).any(axis=1)
     for i, j in combinations(range(sets.shape[1]), 2):
         idle |= apart[sets[:, i], sets[:, j]] & inside[:, i] & inside[:, j]
-    sets, inside = sets[~idle].astype(np.int32), inside[~idle]
+    sets, inside = sets[~idle], inside[~idle]
     row, _ = np.nonzero(inside)
     orbit = sets[inside]
     order = np.argsort(orbit, kind="stable")
     starts = np.concatenate([[0], np.cumsum(np.bincount(orbit, minlength=len(never)))])
-    return sets, starts, row[order].astype(np.int32)
+    return sets, starts, row[order]
 
 
-@njit(nogil=True)
+@kernel(no_cpython_wrapper=True)
 def ordered(test: Test, xy: Array, a: int, b: int, c: int) -> bool:
     """A rule is asked about elements in ascending order, so that it may be about which comes first."""
     low, high = min(a, b, c), max(a, b, c)
     return test(xy, low, a + b + c - low - high, high, high, high)
 
 
-@njit(nogil=True)
+@kernel()
 def mark_pairs(test: Test, xy: Array, of: Array, first: Array, apart: Array) -> None:
     """Which orbits a rule of two elements keeps apart; one that is apart from itself is forbidden."""
     for orbit in range(len(first)):
@@ -154,7 +154,7 @@ def mark_pairs(test: Test, xy: Array, of: Array, first: Array, apart: Array) -> 
                 apart[orbit, of[b]] = apart[of[b], orbit] = True
 
 
-@njit(nogil=True)
+@kernel()
 def mark_thirds(test: Test, xy: Array, of: Array, a: int, mark: Array) -> None:
     """Which two orbits make three with the orbit of this element that are forbidden; of these two one may be that orbit
     again, or both may be the same."""
@@ -165,7 +165,7 @@ def mark_thirds(test: Test, xy: Array, of: Array, a: int, mark: Array) -> None:
                     mark[of[b], of[c]] = mark[of[c], of[b]] = True
 
 
-@njit(cache=True, nogil=True)
+@kernel(cache=True)
 def list_row(orbit: int, mark: Array, apart: Array) -> tuple[Array, Array]:
     """A row of the table: for each other orbit how many thirds there are, and which. Threes that are really two go to
     `apart`."""
@@ -174,7 +174,11 @@ def list_row(orbit: int, mark: Array, apart: Array) -> tuple[Array, Array]:
         if mark[b, b] or mark[orbit, b]:
             apart[orbit, b] = apart[b, orbit] = True
     counts, total = np.zeros(size, np.int64), 0
-    found = np.empty(mark.sum(), np.uint16)
+    room = 0
+    for b in range(size):
+        for c in range(size):
+            room += mark[b, c]
+    found = np.empty(room, np.uint16)
     for b in range(size):
         if b != orbit:
             begin = total
@@ -186,11 +190,11 @@ def list_row(orbit: int, mark: Array, apart: Array) -> tuple[Array, Array]:
     return counts, found[:total]
 
 
-@njit(cache=True, nogil=True)
+@kernel(cache=True)
 def without_idle(starts: Array, thirds: Array, never: Array, apart: Array) -> tuple[Array, Array]:
     """The table without threes of which a part is forbidden already."""
     size, total = len(never), 0
-    kept = np.zeros_like(starts)
+    kept = np.zeros(len(starts), np.int64)
     for at in range(len(starts) - 1):
         a, b = at // size, at % size
         idle = never[a] or never[b] or apart[a, b]
@@ -250,7 +254,7 @@ def on_all_cores(work: Callable[[int], Any], count: int) -> Iterator[Any]:
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-@njit(nogil=True)
+@kernel()
 def try_sets(test: Test, size: int, xy: Array, of: Array, a: int, out: Array) -> int:
     """Forbidden sets of four or five elements, this one the first; how many, and as many as there is room for."""
     found = 0

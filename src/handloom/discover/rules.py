@@ -13,6 +13,7 @@ from numba import njit
 from numba.core.errors import NumbaError
 
 from handloom.core import HandloomError
+from handloom.discover.compiling import fast
 from handloom.discover.problem import Problem, Rule, arity
 from handloom.discover.spaces import Space
 
@@ -32,7 +33,7 @@ def compiled(problem: Problem, rule: Rule) -> Test:
     """The rule for Numba; compiled once for all symmetries of a problem."""
     xy = coordinates(problem.space)
     at = njit(element_reader(xy.shape[1] if isinstance(problem.space.elements[0], tuple) else 0))
-    test: Test = njit(nogil=True)(CALLS[arity(rule)](njit(rule), at))
+    test: Test = njit(nogil=True)(CALLS[arity(rule)](fast(rule), at))
     try:
         test(xy, *[min(i, len(xy) - 1) for i in range(5)])
     except NumbaError as error:

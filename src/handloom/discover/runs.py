@@ -24,9 +24,7 @@ from handloom.discover.catalogue import problem_named
 from handloom.discover.loop import Discovery, Make, on_threads
 from handloom.discover.problem import Problem
 from handloom.discover.settings import Settings
-from handloom.discover.speaker import Speaker
 from handloom.discover.store import Store
-from handloom.discover.tokens import Tokens
 from handloom.learn.folder import Folder
 
 COPY = "problem.py"
@@ -99,33 +97,23 @@ def reopen(folder: str | os.PathLike[str], store: str | os.PathLike[str] | None 
     settings, kept = Settings.from_json(about["settings"]), store or about["store"]
     discovery = Discovery(problem, settings, Store.open(kept), folder=path, **limits)
     if what_is(path / "state.json") == "file":
-        restore(discovery, read_json(path / "state.json", {"generation", "pool", "records"}))
+        restore(discovery, read_json(path / "state.json", {"generation", "ledger", "apprentice"}))
     return discovery
 
 
 def restore(discovery: Discovery, state: dict[str, Any]) -> None:
     """Put a run back to where it was."""
-    for name in ("generation", "number", "steps", "temperature", "best_under"):
+    folder, problem = discovery.folder, discovery.problem
+    assert folder is not None
+    for name in ("generation", "number", "steps"):
         setattr(discovery, name, state[name])
     discovery.before, discovery.turns = state["seconds"], Counter(state["turns"])
-    discovery.pool.restore(state["pool"])
-    kept = {record.id: record for record in discovery.store.records(discovery.problem.name)}
-    discovery.records = [kept[number] for number in state["records"] if number in kept]
-    discovery.best = max(discovery.records, key=lambda record: record.score, default=None)
-    spaces = {problem.space.sides: problem.space for problem in smaller_problems(discovery)}
-    discovery.smaller = [(spaces[tuple(sides)], tuple(one)) for sides, one in state["smaller"]]
-    folder = discovery.folder
-    assert folder is not None
+    discovery.ledger.restore(state["ledger"])
+    smaller = [build().space for build in problem.smaller[: discovery.settings.smaller]]
+    discovery.apprentice.restore(state["apprentice"], folder, smaller)
     discovery.lines = [line for line in Folder(folder).metrics() if line["generation"] < discovery.generation]
     lines = "".join(json.dumps(line) + "\n" for line in discovery.lines)
     write_atomically(folder / "metrics.jsonl", lines.encode())
-    if state["tokens"] is not None:
-        sizes = [discovery.problem.space, *dict.fromkeys(space for space, _ in discovery.smaller)]
-        discovery.tokens, discovery.speaker = Tokens.from_json(state["tokens"], sizes), Speaker.load(folder)
-
-
-def smaller_problems(discovery: Discovery) -> list[Problem]:
-    return [build() for build in discovery.problem.smaller[: discovery.settings.smaller]]
 
 
 def read_json(path: Path, needed: set[str]) -> dict[str, Any]:

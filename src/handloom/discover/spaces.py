@@ -13,7 +13,7 @@ A space knows its symmetries by name, each as the maps of elements that generate
 the problem to say (symmetry.py).
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations, permutations, product
@@ -61,17 +61,21 @@ class Space:
         """The construction that is written so."""
         if not isinstance(value, str if self.kind == "word" else list | tuple):
             raise HandloomError(f"{shown(value)} is not a construction; {self.wanted}")
-        plain = [tuple(item) if isinstance(item, list) else item for item in value]
-        unknown = [item for item in plain if not isinstance(item, Hashable) or item not in self.index]
-        if unknown or any(isinstance(item, bool | float) for item in plain):
-            raise HandloomError(f"{shown((unknown or plain)[0])} is not an element here; {self.wanted}")
-        found = [self.index[item] for item in plain]
+        found = [self.index_of(item) for item in value]
         construction = tuple(sorted(set(found))) if self.is_subset else tuple(found)
         if not self.is_subset and len(construction) != self.length:
             raise HandloomError(f"{shown(value)} has {len(construction)} places, not {self.length}; {self.wanted}")
         if self.kind == "permutation" and len(set(construction)) != self.length:
             raise HandloomError(f"{shown(value)} has a value twice; {self.wanted}")
         return construction
+
+    def index_of(self, value: Any) -> int:
+        """Of an element, which may be written as a list."""
+        element = tuple(value) if isinstance(value, list) else value
+        plain = element if isinstance(element, tuple) else (element,)
+        if any(isinstance(part, bool | float | list | dict) for part in plain) or element not in self.index:
+            raise HandloomError(f"{shown(value)} is not an element here; {self.wanted}")
+        return self.index[element]
 
     @property
     def wanted(self) -> str:
