@@ -11,7 +11,7 @@ setup: .venv/.ready
 		{ echo "handloom needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)"; exit 2; }
 	@echo "Setting up .venv (a few minutes the first time) ..."
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[learn,view,board,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[learn,view,board,discover,cluster,dev]'
 	@touch $@
 
 tour: setup        ## what handloom can do
@@ -31,6 +31,7 @@ lint: setup
 bench: setup       ## ratios, side by side in one run
 	$(BIN)/python benchmarks/decode.py
 	$(BIN)/python benchmarks/native.py --only speed
+	$(BIN)/python benchmarks/discover.py
 	@echo "and, with a checkout of makemore: $(BIN)/python benchmarks/learn.py makemore/makemore.py"
 	@echo "                             and: $(BIN)/python benchmarks/native.py makemore/makemore.py"
 

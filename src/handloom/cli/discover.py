@@ -1,5 +1,6 @@
 """handloom discover: better constructions for a problem, by search and by a transformer that learns from the best."""
 
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -64,6 +65,7 @@ def discover(
         list_problems(as_json)
         return
     given = locals()
+    check_installed()
     choices = {name: given[name] for name in NAMES.split() if given[name] is not None} | {"model": not no_model}
     limits = {"seconds": limit(seconds, minutes), "generations": generations, "until": until, "began": time.monotonic()}
     if problem is None:
@@ -76,6 +78,16 @@ def discover(
 
 
 NAMES = "seed tokens smaller learn samples temperature feedback layers heads width symmetry attempts steps keep"
+
+
+def check_installed() -> None:
+    """Say what is missing before anything is begun."""
+    from importlib.util import find_spec
+
+    from handloom.core import HandloomError
+
+    if not find_spec("numba"):
+        raise HandloomError("discover needs numba, which is not installed: pip install 'handloom[discover]'")
 
 
 def limit(seconds: float | None, minutes: float | None) -> float | None:
@@ -109,9 +121,14 @@ def show(discovery: "Discovery", as_json: bool) -> None:
 
     folder, store = discovery.folder, discovery.store
     assert folder is not None
-    with DiscoveryView() as view:
-        discovery.watch = view
-        discovery.run()
+    try:
+        with DiscoveryView() as view:
+            discovery.watch = view
+            discovery.run()
+    except BaseException:
+        if not discovery.lines:  # nothing to go on from
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
     best = discovery.best
     kin = {record.id: record for one in discovery.records for record in (one, *store.ancestors(one))}
     page = discovery_page(folder, discovery.problem, list(kin.values()), folder / "page.html")

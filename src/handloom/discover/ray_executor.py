@@ -28,8 +28,9 @@ from handloom.discover.problem import Problem
 TRIES = 3  # to make an attempt whose workers are lost
 AHEAD = 3  # tasks that a worker has or will have next; its successor must be there when one ends
 WAIT = 0.05  # seconds between two looks at whether to stop
-# Ray prints to standard output that a worker died, and logs what was cancelled, unless told before it is imported.
-QUIET = {"RAY_DEDUP_LOGS_SKIP_REGEX": ".", "RAY_IGNORE_UNHANDLED_ERRORS": "1"}
+# Unless told before it is imported, Ray prints to standard output that a worker died, logs what was cancelled, and
+# gives its workers less of the machine than whatever else runs on it.
+CHOICES = {"RAY_DEDUP_LOGS_SKIP_REGEX": ".", "RAY_IGNORE_UNHANDLED_ERRORS": "1", "RAY_worker_niceness": "0"}
 
 
 def on_ray(problem: Problem, symmetries: Sequence[str]) -> Executor:
@@ -47,7 +48,7 @@ def on_ray(problem: Problem, symmetries: Sequence[str]) -> Executor:
 
 
 def imported() -> Any:
-    for name, value in QUIET.items():
+    for name, value in CHOICES.items():
         os.environ.setdefault(name, value)
     try:
         return import_module("ray")

@@ -108,6 +108,8 @@ def restore(discovery: Discovery, state: dict[str, Any]) -> None:
     for name in ("generation", "number", "steps"):
         setattr(discovery, name, state[name])
     discovery.before, discovery.turns = state["seconds"], Counter(state["turns"])
+    if discovery.seconds is not None:
+        discovery.seconds += discovery.before  # that much more
     discovery.ledger.restore(state["ledger"])
     smaller = [build().space for build in problem.smaller[: discovery.settings.smaller]]
     discovery.apprentice.restore(state["apprentice"], folder, smaller)

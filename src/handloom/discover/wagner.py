@@ -188,31 +188,21 @@ def by_chance(problem: Problem, tried: Sequence[Construction], samples: int, see
 
 def judged(problem: Problem, tokens: Tokens, said: Sequence[Sequence[int]], seen: set[Construction]) -> dict[str, Any]:
     """What strings are worth: −10 if one is not written as a construction of this size is, else the size of its legal
-    part. `seen` is what was learnt from."""
-    scores, well, legal, new = list[int](), list[int](), list[Construction](), 0
-    best: Construction = ()
-    for string in said:
-        construction, repaired = tokens.decode(string)
-        if construction is None or repaired:
-            scores.append(MALFORMED)
-            continue
-        part = legal_part(problem, construction)
-        if part == construction:
-            legal.append(construction)
-        scores.append(len(part))
-        well.append(len(construction))
-        new += construction not in seen
-        best = max(best, part, key=len)
+    part; or else how many points it has, legal or not. `seen` is what was learnt from."""
+    decoded = [tokens.decode(string) for string in said]
+    wholes = [None if repaired else construction for construction, repaired in decoded]
+    parts = [None if whole is None else legal_part(problem, whole) for whole in wholes]
+    legal = [whole for whole, part in zip(wholes, parts, strict=True) if whole is not None and whole == part]
+    best = max((part for part in parts if part is not None), key=len, default=())
     assert verdict(problem, best).score == len(best)
     return {
-        "scores": statistics_of(scores),
-        "well_formed": statistics_of([score for score in scores if score != MALFORMED]),
-        "points": statistics_of(well),  # also of what is not legal
-        "malformed": len(said) - len(well),
+        "scores": statistics_of([MALFORMED if part is None else len(part) for part in parts]),
+        "points": statistics_of([MALFORMED if whole is None else len(whole) for whole in wholes]),
+        "malformed": wholes.count(None),
         "legal": len(legal),
-        "legal_scores": statistics_of([len(construction) for construction in legal]),
-        "legal_and_new": len([construction for construction in legal if construction not in seen]),
-        "new": new,
+        "largest_legal": max(map(len, legal), default=None),
+        "new": len([whole for whole in wholes if whole is not None and whole not in seen]),
+        "legal_and_new": len([whole for whole in legal if whole not in seen]),
         "best": problem.space.shown(best),
     }
 

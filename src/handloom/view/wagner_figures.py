@@ -18,19 +18,20 @@ MARGIN = 12
 STYLE = (
     ".page{fill:#fff}.name{font:600 14px sans-serif;fill:#222}.numbers,.tick{font:12px sans-serif;fill:#666}"
     ".tick{font-size:11px}.level{stroke:#e2e2dc;fill:none}.known{stroke:#3a7d44;stroke-width:1.6;"
-    "stroke-dasharray:4 3;fill:none}.search{fill:#8a8f94}.before{fill:#c9561c}.after{fill:#1b6ca8}"
+    "stroke-dasharray:4 3;fill:none}.search{fill:#8a8f94}.before{fill:#c9561c}.after{fill:#1b6ca8}.pale{opacity:.55}"
 )
 
 
 def wagner_figure(results: Sequence[Mapping[str, Any]]) -> str:
-    """Of one or more results from the same attempts: the scores of these, of what each model said, and of as many points
-    that lie anywhere."""
+    """Of one or more results from the same attempts: the scores of these, of what each model said, and of as many
+    points anywhere."""
     panels = [("The attempts", results[0]["attempts"], "search")]
     for result in results:
         smaller = result["settings"]["with_smaller"]
-        name = "Said, with smaller n learnt too" if smaller else "Said by the model"
-        panels.append((name, result["said"]["scores"], "after" if smaller else "before"))
-    panels.append(("Points by chance", results[0]["by_chance"], "search"))
+        name, look = ("Said, with smaller n learnt too", "after") if smaller else ("Said by the model", "before")
+        panels.append((f"{name}: points", result["said"]["points"], f"{look} pale"))
+        panels.append((f"{name}: legal part", result["said"]["scores"], look))
+    panels.append(("Points by chance: legal part", results[0]["by_chance"], "search"))
     best_known = problem_named("isosceles", n=results[0]["settings"]["n"]).best_known
     bins = bins_for([stats["histogram"] for _, stats, _ in panels], best_known)
     assert bins is not None, "every result has scores"
