@@ -312,7 +312,7 @@ def test_a_score_to_reach_ends_the_run(handloom):
         [CYCLES, "--smaller", "2", "--temperature", "1.5"],
         [CYCLES, "--no-model", "--symmetry", "turn-3"],
         ["words:length=20"],
-        ["permanent-312:n=4"],
+        pytest.param(["permanent-312:n=4"], marks=pytest.mark.slow),
         [f"{EXAMPLE}:n=20", "--smaller", "1"],
     ],
     ids=lambda words: " ".join(words[-3:]).replace(EXAMPLE, "example"),
@@ -490,7 +490,7 @@ def test_a_comparison_has_its_difference_and_its_standard_error():
 
 
 def test_compare_runs_both_ways_at_equal_cpu_time(handloom):
-    code, out, _ = handloom(CYCLES, "--compare", "--seconds", 1, "--seeds", 2, "--json", *OPTIONS)
+    code, out, _ = handloom(CYCLES, "--compare", "--seconds", 0.5, "--seeds", 2, "--json", *OPTIONS)
     assert code == 0
     result = json.loads(out)
     assert {"with", "without", "difference", "error", "chance"} <= set(result)
@@ -498,6 +498,6 @@ def test_compare_runs_both_ways_at_equal_cpu_time(handloom):
     assert all(0 < best <= 21 for best in result["with"] + result["without"])
     assert [(one["seed"], one["model"]) for one in result["trials"]] == [(0, True), (0, False), (1, True), (1, False)]
     cpu = [one["cpu"] for one in result["trials"]]
-    assert all(os.cpu_count() * 1 <= one < os.cpu_count() * 3 for one in cpu), cpu
+    assert all(os.cpu_count() * 0.5 <= one < os.cpu_count() * 2.5 for one in cpu), cpu
     assert not Path("runs").exists()
     assert not Path("records.sqlite").exists()

@@ -467,7 +467,7 @@ def test_a_search_under_a_symmetry_gives_unions_of_its_orbits():
             assert made.kept(found.construction) == 1
 
 
-@pytest.mark.parametrize("limit", ["MOST_THIRDS", "MOST_TRIED", "MOST_SETS"])
+@pytest.mark.parametrize("limit", ["MOST_THIRDS", "MOST_TRIED", pytest.param("MOST_SETS", marks=pytest.mark.slow)])
 def test_what_is_too_large_for_tables_is_said_to_be_so(monkeypatch, limit):
     monkeypatch.setattr(f"handloom.discover.conflicts.{limit}", 5)
     problem = RECTANGLES if limit == "MOST_SETS" else LINES
@@ -476,6 +476,7 @@ def test_what_is_too_large_for_tables_is_said_to_be_so(monkeypatch, limit):
     assert search_for(problem, "mirror") is None
 
 
+@pytest.mark.slow
 def test_what_is_too_large_for_tables_is_left_to_the_annealer(monkeypatch):
     monkeypatch.setattr("handloom.discover.conflicts.MOST_TRIED", 5)
     made = search_for(LINES, NONE)

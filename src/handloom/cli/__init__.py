@@ -24,7 +24,7 @@ from handloom.cli.write import write
 
 app = typer.Typer(
     name="handloom",
-    help="A workbench for small transformers: write one by hand, train one, take either apart.",
+    help="A workbench for small transformers: write one, train one, take either apart, discover with it.",
     epilog="Try: handloom run hello",
     no_args_is_help=True,
     pretty_exceptions_enable=False,

@@ -67,10 +67,10 @@ def discover(
     given = locals()
     check_installed()
     choices = {name: given[name] for name in NAMES.split() if given[name] is not None} | {"model": not no_model}
-    limits = {"seconds": limit(seconds, minutes), "generations": generations, "until": until, "began": time.monotonic()}
+    limits = {"seconds": limit(seconds, minutes), "generations": generations, "until": until, "began": begins(on)}
     if problem is None:
         assert resume is not None
-        show(reopened(resume, store, limits), as_json)
+        show(reopened(resume, store, on, limits), as_json)
     elif compare:
         show_comparison(problem, limits["seconds"] or 30.0, seeds, choices, as_json)
     else:
@@ -78,6 +78,11 @@ def discover(
 
 
 NAMES = "seed tokens smaller learn samples temperature feedback layers heads width symmetry attempts steps keep"
+
+
+def begins(on: str) -> float | None:
+    """When the time begins to count: now; or, on Ray, when its workers are there, which may take long."""
+    return None if on == "ray" else time.monotonic()
 
 
 def check_installed() -> None:
@@ -108,10 +113,10 @@ def begun(
     return discovery
 
 
-def reopened(folder: Path, store: Path | None, limits: dict[str, Any]) -> "Discovery":
+def reopened(folder: Path, store: Path | None, on: str, limits: dict[str, Any]) -> "Discovery":
     from handloom.discover.runs import reopen
 
-    return reopen(folder, store, **limits)
+    return reopen(folder, store, on, **limits)
 
 
 def show(discovery: "Discovery", as_json: bool) -> None:

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from handloom.core import HandloomError
-from handloom.discover.compiling import fast, kernel
+from handloom.discover.compiling import fast, kernel, numba_says
 from handloom.discover.found import Found, completed, first_construction, known
 from handloom.discover.moves import (
     Chosen,
@@ -75,8 +75,7 @@ class Annealer:
                 warnings.simplefilter("ignore")  # what Numba has to say about a user's code
                 self.walk(*self.kernels, *nowhere)
         except Exception as error:  # of many kinds, for what Numba cannot compile
-            says = [line for line in str(error).splitlines() if line.strip() and "nopython" not in line]
-            self.note = f"the score runs as plain Python, for Numba says: {' '.join(says)[:160]}"
+            self.note = f"the score runs as plain Python, for Numba says: {numba_says(error)}"
             self.walk, self.kernels = compiled_walk.py_func, (plain(problem.score), *moves)
 
     def run(

@@ -10,7 +10,7 @@ from handloom.discover.pool import Member
 from handloom.discover.problem import Problem
 from handloom.discover.settings import AUTO, Settings
 from handloom.discover.spaces import Construction, Space
-from handloom.discover.speaker import Speaker, reward_weights
+from handloom.discover.speaker import Draw, Speaker, reward_weights
 from handloom.discover.tokens import Decoded, Tokens, choose_kind
 from handloom.learn.settings import Settings as LearnSettings
 
@@ -80,11 +80,11 @@ class Apprentice:
             weights = np.where(new, weights / weights[new].sum(), weights / weights[~new].sum())
         return np.concatenate([weights, np.full(len(self.smaller), weights.mean())])
 
-    def say(self, seed: int, deadline: float | None) -> list[Decoded]:
-        """What the model has to say, read as constructions."""
+    def say(self, seed: int, deadline: float | None, draw: Draw) -> list[Decoded]:
+        """What the model has to say, read as constructions; `draw` draws it."""
         if self.speaker is None or self.tokens is None:
             return []
-        said = self.speaker.say(self.settings.samples, self.temperature, seed, deadline)
+        said = self.speaker.say(self.settings.samples, self.temperature, seed, deadline, draw)
         return [self.tokens.decode(ids) for ids in said]
 
     def set_temperature(self, duplicates: float) -> None:

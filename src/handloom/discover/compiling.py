@@ -1,5 +1,6 @@
 """What Numba makes of functions: of a user's with all that they call, and of ours without what takes it long."""
 
+import re
 from collections.abc import Callable
 from types import CellType, CodeType, FunctionType
 from typing import Any, TypeVar
@@ -29,6 +30,12 @@ def fast(function: Any, known: dict[int, Any] | None = None) -> Any:
         for cell, old in zip(cells, function.__closure__ or (), strict=True):
             cell.cell_contents = fast(old.cell_contents, known)
     return known[id(function)]
+
+
+def numba_says(error: BaseException) -> str:
+    """What Numba has against a function, in one line, without its colours and what every such message begins with."""
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).splitlines()
+    return " ".join(" ".join(line for line in lines if "nopython" not in line).split())[:160]
 
 
 def names_in(code: CodeType) -> set[str]:

@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from handloom.core import HandloomError
+from handloom.core import HandloomError, Model
 from handloom.discover.found import Found
 from handloom.discover.problem import Number, Problem
 from handloom.discover.searches import OrbitSearch, Search, search_for
 from handloom.discover.spaces import Construction
+from handloom.discover.speaker import Part, draw_here
 from handloom.discover.symmetry import NONE
 
 Stop = Callable[[], bool]
@@ -49,6 +50,9 @@ class Executor(Protocol):
     def outcomes(self, attempts: Sequence[Attempt], stop: Stop) -> Iterator[Outcome | None]:
         """What comes of the attempts, in their order; None for one that cannot be made under its symmetry. It ends
         early if told to stop."""
+
+    def draw(self, model: Model, parts: Sequence[Part], deadline: float | None) -> Iterator[list[list[int]]]:
+        """What a model says, part by part, until the deadline."""
 
     def close(self) -> None: ...
 
@@ -128,6 +132,9 @@ class Threads:
                 except queue.Empty:
                     continue
             yield raised(ready.pop(number))
+
+    def draw(self, model: Model, parts: Sequence[Part], deadline: float | None) -> Iterator[list[list[int]]]:
+        return draw_here(model, parts, deadline)  # the engine has threads of its own
 
     def close(self) -> None:
         for _ in range(self.workers):

@@ -76,7 +76,6 @@ class Discovery:
     told: tuple[Stage, float] = ("done", 0.0)  # what the watcher was last told, and when
 
     def __post_init__(self) -> None:
-        self.since = self.clock() if self.began is None else self.began
         known, asked = names(self.problem), self.settings.symmetry
         if asked not in (AUTO, *known):
             raise HandloomError(f"{self.problem} has no symmetry {shown(asked)}; it has {', '.join(known)}, or auto")
@@ -84,6 +83,7 @@ class Discovery:
         self.ledger = Ledger(self.problem, self.store, self.settings.keep, self.settings.seed)
         self.apprentice = Apprentice(self.problem, self.settings)
         self.executor = self.make(self.problem, self.symmetries)
+        self.since = self.clock() if self.began is None else self.began
 
     @property
     def best(self) -> Record | None:
@@ -152,7 +152,7 @@ class Discovery:
         apprentice, pool = self.apprentice, self.ledger.pool
         apprentice.learn(pool.best(), self.generation - 1, self.deadline(), self.while_learning)
         self.tell("sampling", 0.0)
-        said = [] if self.over() else apprentice.say(self.generation, self.deadline())
+        said = [] if self.over() else apprentice.say(self.generation, self.deadline(), self.executor.draw)
         starts = [one.construction for one in said if one.construction is not None]
         fresh, again = self.new_ones(starts)
         improved = self.improve(fresh)

@@ -5,7 +5,8 @@
 
 Each attempt is a task of one CPU. The problem travels once, its functions with it; each worker makes the tables and
 compiles for itself, and keeps that. A worker that is lost (killed, out of memory, its machine gone) loses the attempt
-it was at, which is made again. Training, the pool and the store stay here.
+it was at, which is made again. What the model says is drawn by the workers too. Training, the pool and the store stay
+here.
 
 With RAY_ADDRESS the cluster there is used; handloom must be installed on it. Otherwise a cluster is started on this
 machine, and ended again.
@@ -13,17 +14,20 @@ machine, and ended again.
 
 import os
 import socket
+import time
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
-from handloom.core import HandloomError
+from handloom.core import HandloomError, Model
 from handloom.core.files import one_line
 from handloom.discover.conflicts import never_stop
 from handloom.discover.executors import Attempt, Executor, Outcome, Stop, Workshop, raised
 from handloom.discover.problem import Problem
+from handloom.discover.speaker import Part, drawn
 
 TRIES = 3  # to make an attempt whose workers are lost
 AHEAD = 3  # tasks that a worker has or will have next; its successor must be there when one ends
@@ -84,6 +88,7 @@ class RayWorkers:
         self.workers = max(1, int(ray.cluster_resources().get("CPU", 1)))
         self.symmetries = tuple(symmetries)
         self.task = ray.remote(num_cpus=1, max_retries=0)(work)
+        self.drawing = ray.remote(num_cpus=1, max_retries=0)(drawn)
         try:
             self.problem = ray.put(problem)
         except Exception as error:
@@ -92,18 +97,31 @@ class RayWorkers:
             ) from error
 
     def outcomes(self, attempts: Sequence[Attempt], stop: Stop) -> Iterator[Outcome | None]:
-        waiting, lost = deque(range(len(attempts))), Counter[int]()
-        running: dict[Any, int] = {}  # from the reference of a result that will be to the number of the attempt
+        # the problem within a list, since Ray would unpack it for every task anew
+        yield from self.made(
+            lambda number: self.task.remote([self.problem], self.symmetries, attempts[number]), len(attempts), stop
+        )
+
+    def draw(self, model: Model, parts: Sequence[Part], deadline: float | None) -> Iterator[list[list[int]]]:
+        """Each part by a worker, with the engine that is fastest there."""
+        small = [replace(part, count=count, seed=seed) for part in parts for count, seed in shares(part, self.workers)]
+        sent = self.ray.put(model)
+        late = never_stop if deadline is None else lambda: time.monotonic() >= deadline
+        yield from self.made(lambda number: self.drawing.remote(sent, small[number]), len(small), late)
+
+    def made(self, send: Callable[[int], Any], count: int, stop: Stop) -> Iterator[Any]:
+        """What comes of so many tasks, in their order; `send` sends one."""
+        waiting, lost = deque(range(count)), Counter[int]()
+        running: dict[Any, int] = {}  # from the reference of a result that will be to the number of the task
         ready: dict[int, Any] = {}
         try:
-            for number in range(len(attempts)):
+            for number in range(count):
                 while number not in ready:
                     if stop():
                         return
                     while waiting and len(running) < AHEAD * self.workers:
                         sent = waiting.popleft()
-                        # within a list, since Ray would unpack it for every task anew
-                        running[self.task.remote([self.problem], self.symmetries, attempts[sent])] = sent
+                        running[send(sent)] = sent
                     self.collect(running, ready, waiting, lost)
                 yield raised(ready.pop(number))
         finally:
@@ -131,6 +149,13 @@ class RayWorkers:
         if self.started:
             self.started = False
             self.ray.shutdown()
+
+
+def shares(part: Part, workers: int) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """A part in as many as there are workers: how many strings each, and its seed."""
+    each = -(-part.count // workers)
+    for first in range(0, part.count, each):
+        yield min(each, part.count - first), (*part.seed, first)
 
 
 # In the workers

@@ -13,7 +13,7 @@ from numba import njit
 from numba.core.errors import NumbaError
 
 from handloom.core import HandloomError
-from handloom.discover.compiling import fast
+from handloom.discover.compiling import fast, numba_says
 from handloom.discover.problem import Problem, Rule, arity
 from handloom.discover.spaces import Space
 
@@ -37,7 +37,7 @@ def compiled(problem: Problem, rule: Rule) -> Test:
     try:
         test(xy, *[min(i, len(xy) - 1) for i in range(5)])
     except NumbaError as error:
-        says = " ".join(str(error).split())[:160]
+        says = numba_says(error)
         raise HandloomError(
             f"{problem}: Numba cannot compile what is forbidden; use plain arithmetic: {says}"
         ) from error

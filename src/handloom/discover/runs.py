@@ -86,8 +86,13 @@ def keep(discovery: Discovery, folder: Folder, name: str | None) -> None:
     discovery.folder = folder.path
 
 
-def reopen(folder: str | os.PathLike[str], store: str | os.PathLike[str] | None = None, **limits: Any) -> Discovery:
-    """A run as it was after its last whole generation; `limits` are seconds, generations and until."""
+def reopen(
+    folder: str | os.PathLike[str],
+    store: str | os.PathLike[str] | None = None,
+    on: str = "threads",
+    **limits: Any,
+) -> Discovery:
+    """A run as it was after its last whole generation; `limits` are seconds, generations, until and began."""
     path = Path(folder)
     about = read_json(path / "run.json", {"problem", "asked", "settings", "store"})
     if about["asked"] is None:
@@ -95,7 +100,7 @@ def reopen(folder: str | os.PathLike[str], store: str | os.PathLike[str] | None 
     asked = str(path / about["asked"]) if about["asked"].startswith(COPY) else about["asked"]
     problem = replace(problem_named(asked), name=about["problem"])
     settings, kept = Settings.from_json(about["settings"]), store or about["store"]
-    discovery = Discovery(problem, settings, Store.open(kept), folder=path, **limits)
+    discovery = Discovery(problem, settings, Store.open(kept), folder=path, make=maker(on), **limits)
     if what_is(path / "state.json") == "file":
         restore(discovery, read_json(path / "state.json", {"generation", "ledger", "apprentice"}))
     return discovery

@@ -16,8 +16,8 @@ the step, the weights and the strings, so that one that was saved and loaded goe
 import math
 import os
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -147,48 +147,26 @@ class Speaker:
         return bool(votes[0] > 0)
 
     def say(
-        self, count: int, temperature: float = 1.0, seed: int = 0, deadline: float | None = None
+        self,
+        count: int,
+        temperature: float = 1.0,
+        seed: int = 0,
+        deadline: float | None = None,
+        draw: "Draw | None" = None,
     ) -> list[list[int]]:
         """So many strings, drawn at that temperature; fewer if the deadline comes first. They end with <end>, or
-        where they are a quarter and 8 tokens longer than any that was learnt from, or as long as can be."""
-        model, most = self.model(), self.learner.transformer.config.block + 1
+        where they are a quarter and 8 tokens longer than any that was learnt from, or as long as can be. `draw` draws
+        them in parts, elsewhere."""
+        most = self.learner.transformer.config.block + 1
         longest = min(most, self.longest + self.longest // 4 + 8) if self.longest else most
         at_once, said = max(1, SAID_AT_ONCE // longest), list[list[int]]()
-        for first in range(0, whole("count", count, 0), at_once):
-            new = self.drawn(model, min(at_once, count - first), longest, temperature, (seed, 5, first), deadline)
-            if new is None:
-                break
+        parts = [
+            Part(tuple(self.prompt), min(at_once, count - first), longest, temperature, (seed, 5, first), self.device)
+            for first in range(0, whole("count", count, 0), at_once)
+        ]
+        for new in (draw or draw_here)(self.model(), parts, deadline):
             said += [[*self.prompt[1:], *row] for row in new]
         return said
-
-    def drawn(
-        self,
-        model: Model,
-        count: int,
-        longest: int,
-        temperature: float,
-        seed: tuple[int, int, int],
-        deadline: float | None,
-    ) -> list[list[int]] | None:
-        """The new tokens of so many strings; None if they are not there at the deadline."""
-
-        def watch(done: int, most: int) -> None:
-            if deadline is not None and time.monotonic() >= deadline:
-                raise Late
-
-        try:
-            watch(0, 0)
-            return generate(
-                model,
-                [self.prompt] * count,
-                steps=longest - len(self.prompt),
-                temperature=temperature,
-                seed=int(np.random.default_rng(seed).integers(2**62)),
-                engine="torch" if self.device != "cpu" else "auto",
-                progress=watch,
-            )
-        except Late:
-            return None
 
     def model(self) -> Model:
         """The model as it is now."""
@@ -226,6 +204,52 @@ class Speaker:
         if choose_engine(asked, learner, settings, device, Processes()).name != begun:
             settings = replace(settings, lanes=0)
         return cls(learner, settings, engine=asked, device=device, saved=arrays, **at)
+
+
+@dataclass(frozen=True)
+class Part:
+    """Strings that are drawn together."""
+
+    prompt: tuple[int, ...]
+    count: int
+    longest: int  # with the prompt
+    temperature: float
+    seed: tuple[int, ...]
+    device: str = "cpu"
+
+
+Draw = Callable[[Model, Sequence[Part], float | None], Iterator[list[list[int]]]]
+
+
+def draw_here(model: Model, parts: Sequence[Part], deadline: float | None) -> Iterator[list[list[int]]]:
+    """The new tokens of the strings of all parts, part by part, until the deadline."""
+    for part in parts:
+        new = drawn(model, part, deadline)
+        if new is None:
+            return
+        yield new
+
+
+def drawn(model: Model, part: Part, deadline: float | None = None) -> list[list[int]] | None:
+    """The new tokens of the strings of a part; None if they are not there at the deadline."""
+
+    def watch(done: int, most: int) -> None:
+        if deadline is not None and time.monotonic() >= deadline:
+            raise Late
+
+    try:
+        watch(0, 0)
+        return generate(
+            model,
+            [list(part.prompt)] * part.count,
+            steps=part.longest - len(part.prompt),
+            temperature=part.temperature,
+            seed=int(np.random.default_rng(part.seed).integers(2**62)),
+            engine="torch" if part.device != "cpu" else "auto",
+            progress=watch,
+        )
+    except Late:
+        return None
 
 
 class Late(Exception):

@@ -134,6 +134,23 @@ for head in range(2):
         needs="torch",
     ),
     Stop(
+        "Constructions",
+        "How many points of a 10 × 10 grid, no three of them an isosceles triangle? A search finds the most there are.",
+        """
+import tempfile
+from handloom.discover import discover
+
+with tempfile.TemporaryDirectory() as folder:
+    found = discover("isosceles:n=10", store=f"{folder}/records.sqlite",
+                     generations=1, attempts=40, model=False)
+print(f"{found.best.score} points, verified; {found.problem.best_known} are known")
+chosen = {tuple(point) for point in found.best.construction}
+for x in range(10):
+    print(" ".join("#" if (x, y) in chosen else "." for y in range(10)))
+""",
+        needs="numba",
+    ),
+    Stop(
         "Keep it",
         "One safetensors file holds everything, and a file that has been damaged is refused.",
         """
@@ -158,7 +175,8 @@ def take(stops: tuple[Stop, ...] = STOPS) -> Iterator[Shown]:
     names: dict[str, Any] = {}
     for stop in stops:
         if stop.needs and not importlib.util.find_spec(stop.needs):
-            yield Shown(stop, f"(not run: it needs {stop.needs}, which pip install 'handloom[learn]' brings)")
+            extra = "discover" if stop.needs == "numba" else "learn"
+            yield Shown(stop, f"(not run: it needs {stop.needs}, which pip install 'handloom[{extra}]' brings)")
             continue
         output = io.StringIO()
         with contextlib.redirect_stdout(output):
