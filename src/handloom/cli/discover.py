@@ -1,6 +1,5 @@
 """handloom discover: better constructions for a problem, by search and by a transformer that learns from the best."""
 
-import shutil
 import sys
 import time
 from pathlib import Path
@@ -65,7 +64,7 @@ def discover(
         list_problems(as_json)
         return
     given = locals()
-    check_installed()
+    check_words(problem, resume)
     choices = {name: given[name] for name in NAMES.split() if given[name] is not None} | {"model": not no_model}
     limits = {"seconds": limit(seconds, minutes), "generations": generations, "until": until, "began": begins(on)}
     if problem is None:
@@ -85,12 +84,16 @@ def begins(on: str) -> float | None:
     return None if on == "ray" else time.monotonic()
 
 
-def check_installed() -> None:
-    """Say what is missing before anything is begun."""
+def check_words(problem: str | None, resume: Path | None) -> None:
+    """Say what is missing, or too much, before anything is begun."""
     from importlib.util import find_spec
 
     from handloom.core import HandloomError
 
+    if problem is not None and resume is not None:
+        raise HandloomError(
+            f"{problem} and --resume {resume}: a run that goes on has its problem; leave one of them out"
+        )
     if not find_spec("numba"):
         raise HandloomError("discover needs numba, which is not installed: pip install 'handloom[discover]'")
 
@@ -126,14 +129,9 @@ def show(discovery: "Discovery", as_json: bool) -> None:
 
     folder, store = discovery.folder, discovery.store
     assert folder is not None
-    try:
-        with DiscoveryView() as view:
-            discovery.watch = view
-            discovery.run()
-    except BaseException:
-        if not discovery.lines:  # nothing to go on from
-            shutil.rmtree(folder, ignore_errors=True)
-        raise
+    with DiscoveryView() as view:
+        discovery.watch = view
+        discovery.run()
     best = discovery.best
     kin = {record.id: record for one in discovery.records for record in (one, *store.ancestors(one))}
     page = discovery_page(folder, discovery.problem, list(kin.values()), folder / "page.html")

@@ -19,6 +19,11 @@ HOTTEST = 2.0
 Sized = tuple[Space, Construction]
 
 
+def size_of(space: Space) -> list[int]:
+    """What tells the sizes of a problem apart."""
+    return [*space.sides, len(space.elements), space.length]
+
+
 class Over(Exception):
     """The run is to stop, in the middle of training."""
 
@@ -95,13 +100,13 @@ class Apprentice:
     def to_json(self) -> dict[str, Any]:
         return {
             "temperature": self.temperature,
-            "smaller": [[space.sides, list(construction)] for space, construction in self.smaller],
+            "smaller": [[size_of(space), list(construction)] for space, construction in self.smaller],
             "tokens": self.tokens.to_json() if self.tokens else None,
         }
 
     def restore(self, saved: dict[str, Any], folder: Path, spaces: Sequence[Space]) -> None:
-        sizes = {space.sides: space for space in spaces}
+        sizes = {tuple(size_of(space)): space for space in spaces}
         self.temperature = saved["temperature"]
-        self.smaller = [(sizes[tuple(sides)], tuple(construction)) for sides, construction in saved["smaller"]]
+        self.smaller = [(sizes[tuple(size)], tuple(construction)) for size, construction in saved["smaller"]]
         if saved["tokens"] is not None:
             self.tokens, self.speaker = Tokens.from_json(saved["tokens"], self.spaces), Speaker.load(folder)

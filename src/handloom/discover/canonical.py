@@ -23,8 +23,8 @@ import numpy as np
 from numba import njit
 
 from handloom.discover.problem import Problem
-from handloom.discover.spaces import Construction, Space
-from handloom.discover.symmetry import orbits, symmetries_of
+from handloom.discover.spaces import Construction, Space, turn
+from handloom.discover.symmetry import broken_by, orbits, symmetries_of
 
 Array = np.ndarray[Any, Any]
 T = TypeVar("T")
@@ -62,10 +62,20 @@ def canonical(space: Space, group: Array | Sequence[Sequence[int]] | None, const
 def form_of(problem: Problem) -> Callable[[Construction], Construction]:
     """From a problem's constructions to their forms, under all the symmetries that it has."""
     space, maps = problem.space, [one for some in symmetries_of(problem).values() for one in some]
-    if space.kind == "graph" and problem.score is None:
+    if space.kind == "graph" and problem.score is None and all_alike(problem):
         return lambda construction: canonical(space, None, construction)
     group = orbits(space, "all", maps).group if maps else np.zeros((0, 0), np.int64)
     return lambda construction: canonical(space, group, construction)
+
+
+def all_alike(problem: Problem) -> bool:
+    """Whether a problem of graphs stays what it is when its vertices are numbered anew, by any exchanges."""
+    vertices = problem.space.sides[0]
+
+    def exchange(edge: Any) -> Any:
+        return tuple(sorted(1 - v if v < 2 else v for v in edge))
+
+    return broken_by(problem, "numbering", (exchange, turn(vertices, vertices))) is None
 
 
 def least_image(group: Array | Sequence[Sequence[int]], construction: Construction) -> Construction:

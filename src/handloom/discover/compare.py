@@ -91,7 +91,7 @@ def chance(differences: list[Number]) -> float:
     >>> chance([1, 1, 1, 1])
     0.125
     """
-    seen = abs(sum(differences)) - 1e-9
+    seen = abs(sum(differences)) * (1 - 1e-9)
     ways = list(product((1, -1), repeat=min(14, len(differences))))
     signs = [way * (len(differences) // len(way) + 1) for way in ways]
     return statistics.fmean(abs(sum(s * d for s, d in zip(way, differences, strict=False))) >= seen for way in signs)
@@ -131,7 +131,7 @@ def trial(problem: Problem, settings: Settings, seconds: float, watch: Callable[
         seed=settings.seed,
         model=settings.model,
         best=best.score if best else None,
-        reached=best.origin["seconds"] if best else None,
+        reached=best.origin.get("seconds") if best else None,
         by_model=best is not None and best.origin["how"] == "model",
         generations=run.generation,
         cpu=round(run.elapsed() * (os.cpu_count() or 1), 1),

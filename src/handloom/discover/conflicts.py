@@ -28,6 +28,7 @@ Array = np.ndarray[Any, Any]
 
 MOST_THIRDS = 200_000_000  # two bytes each
 MOST_SETS = 6_000_000
+ALL_TRIED = 200_000_000  # threes up to which a symmetry is tried with every element
 MOST_TRIED = 40_000_000_000  # sets of elements that a rule is asked about
 
 
@@ -56,18 +57,22 @@ class TooLarge(HandloomError):
     """There is too much that is forbidden for tables of it."""
 
 
+class Broken(HandloomError):
+    """What is forbidden is not kept by the symmetry, which only seemed so where it was tried."""
+
+
 def conflicts(problem: Problem, orbits: Orbits, stop: Stop = never_stop) -> Conflicts | None:
     """The tables for a problem under a symmetry; None if told to stop."""
     tests = [(arity(rule), compiled(problem, rule)) for rule in problem.rules]
-    xy, of, first = coordinates(problem.space) if tests else np.zeros((1, 1), np.int64), orbits.of, orbits.first
-    count = len(first)
+    xy, of = coordinates(problem.space) if tests else np.zeros((1, 1), np.int64), orbits.of
+    count = len(orbits.members)
     never, apart = np.zeros(count, np.bool_), np.zeros((count, count), np.bool_)
     rows = [listed_sets(problem, orbits)]
     for size, test in tests:
         if size == 1:
-            never |= np.array([test(xy, a, a, a, a, a) for a in first], np.bool_)
+            never[[of[a] for a in range(len(of)) if test(xy, a, a, a, a, a)]] = True
         elif size == 2:
-            mark_pairs(test, xy, of, first, apart)
+            mark_pairs(test, xy, of, apart)
         elif size > 3:
             rows.append(tried_sets(test, size, xy, of, stop))
     if stop():
@@ -77,25 +82,21 @@ def conflicts(problem: Problem, orbits: Orbits, stop: Stop = never_stop) -> Conf
     never[sets[sizes == 1, 0]] = True
     apart[sets[sizes == 2, 0], sets[sizes == 2, 1]] = apart[sets[sizes == 2, 1], sets[sizes == 2, 0]] = True
     threes = [test for size, test in tests if size == 3]
-    thirds = table_of_thirds(threes, sets[sizes == 3, :3], xy, of, first, apart, stop)
+    thirds = table_of_thirds(threes, sets[sizes == 3, :3], xy, orbits, apart, stop)
     if thirds is None:
         return None
     never |= apart.diagonal()
     apart[never] = apart[:, never] = False
     thirds = without_idle(*thirds, never, apart)
+    if lopsided(*thirds, count):
+        raise Broken(f"{problem}: the symmetry {orbits.name} does not keep what is forbidden")
     return Conflicts(orbits.weights, never, *lists(apart), *thirds, *incidence(sets[sizes > 3], never, apart))
 
 
 def listed_sets(problem: Problem, orbits: Orbits) -> Array:
-    """The sets that a problem lists, as rows of orbits, filled up with −1."""
-    index, wide = problem.space.index, max((len(some) for some in problem.sets), default=0)
-    rows = np.full((len(problem.sets), wide), -1, np.int64)
-    try:
-        for row, some in zip(rows, problem.sets, strict=True):
-            row[: len(some)] = orbits.of[[index[element] for element in some]]
-    except (KeyError, TypeError) as error:
-        raise HandloomError(f"{problem}: {error} is forbidden, and is not an element of the space") from error
-    return rows
+    """The sets that a problem lists, as rows of orbits, with −1 where there is none."""
+    rows: Array = problem.set_rows
+    return np.where(rows < 0, -1, orbits.of[rows])
 
 
 def distinct(parts: list[Array], count: int) -> Array:
@@ -145,13 +146,12 @@ def ordered(test: Test, xy: Array, a: int, b: int, c: int) -> bool:
 
 
 @kernel()
-def mark_pairs(test: Test, xy: Array, of: Array, first: Array, apart: Array) -> None:
+def mark_pairs(test: Test, xy: Array, of: Array, apart: Array) -> None:
     """Which orbits a rule of two elements keeps apart; one that is apart from itself is forbidden."""
-    for orbit in range(len(first)):
-        a = first[orbit]
-        for b in range(len(of)):
-            if b != a and test(xy, min(a, b), max(a, b), b, b, b):
-                apart[orbit, of[b]] = apart[of[b], orbit] = True
+    for a in range(len(of)):
+        for b in range(a + 1, len(of)):
+            if test(xy, a, b, b, b, b):
+                apart[of[a], of[b]] = apart[of[b], of[a]] = True
 
 
 @kernel()
@@ -163,6 +163,14 @@ def mark_thirds(test: Test, xy: Array, of: Array, a: int, mark: Array) -> None:
             for c in range(b + 1, len(of)):
                 if c != a and ordered(test, xy, a, b, c):
                     mark[of[b], of[c]] = mark[of[c], of[b]] = True
+
+
+def marked(tests: list[Test], xy: Array, of: Array, a: int, count: int) -> Array:
+    """The two orbits that make forbidden threes with an element."""
+    mark = np.zeros((count, count), np.bool_)
+    for test in tests:
+        mark_thirds(test, xy, of, a, mark)
+    return mark
 
 
 @kernel(cache=True)
@@ -207,11 +215,24 @@ def without_idle(starts: Array, thirds: Array, never: Array, apart: Array) -> tu
     return kept, thirds[:total].copy()
 
 
+@kernel(cache=True)
+def lopsided(starts: Array, thirds: Array, size: int) -> bool:
+    """Whether some three are forbidden from one side and not from another, so that a search would lose count."""
+    for at in range(len(starts) - 1):
+        back = at % size * size + at // size
+        if starts[at + 1] - starts[at] != starts[back + 1] - starts[back]:
+            return True
+        for i in range(starts[at + 1] - starts[at]):
+            if thirds[starts[at] + i] != thirds[starts[back] + i]:
+                return True
+    return False
+
+
 def table_of_thirds(
-    tests: list[Test], triples: Array, xy: Array, of: Array, first: Array, apart: Array, stop: Stop
+    tests: list[Test], triples: Array, xy: Array, orbits: Orbits, apart: Array, stop: Stop
 ) -> tuple[Array, Array] | None:
     """For each two orbits the thirds; None if told to stop."""
-    count = len(first)
+    of, count = orbits.of, len(orbits.members)
     if not tests and not len(triples):
         return np.zeros(1, np.int64), np.zeros(0, np.uint16)
     if count >= 2**16 or len(tests) * count * len(of) ** 2 / 2 > MOST_TRIED:
@@ -227,9 +248,11 @@ def table_of_thirds(
         nonlocal total, done
         if stop():
             return None
-        mark = np.zeros((count, count), np.bool_)
-        for test in tests:
-            mark_thirds(test, xy, of, first[orbit], mark)
+        first, *others = orbits.members[orbit]
+        mark = marked(tests, xy, of, first, count)
+        some = others if len(of) ** 3 <= ALL_TRIED else others[:1] if orbit % 16 == 0 else []
+        if any((marked(tests, xy, of, other, count) != mark).any() for other in some):
+            raise Broken(f"the symmetry {orbits.name} does not keep what is forbidden")
         b, c = beside[orbit].T
         mark[b, c] = mark[c, b] = True
         row = list_row(orbit, mark, apart)

@@ -10,7 +10,7 @@ import random
 import time
 from itertools import combinations
 
-from handloom.discover.problem import Problem, arity
+from handloom.discover.problem import Problem, arity, asked
 from handloom.discover.spaces import Construction
 
 LONGEST = 0.5  # seconds
@@ -24,12 +24,14 @@ def greedy(problem: Problem, seed: int) -> Construction:
     ends, chosen = time.monotonic() + LONGEST, list[int]()
     order = list(range(len(space.elements)))
     rng.shuffle(order)
-    forbidden = [frozenset(space.index[element] for element in some) for some in problem.sets]
+    rows, missing = problem.set_rows, (problem.set_rows >= 0).sum(axis=1)  # of each listed set, how many are not chosen
     for new in order:
         if time.monotonic() > ends:
             break
-        if not any(some <= {*chosen, new} for some in forbidden if new in some) and allowed(problem, chosen, new):
+        inside = (rows == new).any(axis=1)
+        if not (missing[inside] == 1).any() and allowed(problem, chosen, new):
             chosen.append(new)
+            missing[inside] -= 1
     return tuple(sorted(chosen))
 
 
@@ -38,6 +40,6 @@ def allowed(problem: Problem, chosen: list[int], new: int) -> bool:
     elements = problem.space.elements
     for rule in problem.rules:
         for others in combinations(chosen, arity(rule) - 1):
-            if rule(*(elements[i] for i in sorted((*others, new)))):
+            if asked(problem, rule, [elements[i] for i in sorted((*others, new))]):
                 return False
     return True

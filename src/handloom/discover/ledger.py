@@ -69,7 +69,8 @@ class Ledger:
         except NotLegal as error:
             raise HandloomError(f"the search and the verifier do not agree, so nothing was kept: {error}") from error
         new = new or self.store.find(self.problem, key)
-        self.records.append(new)
+        if all(new.id != record.id for record in self.records):
+            self.records.append(new)
         if self.best is None or new.score > self.best.score:
             self.best = new
 
@@ -93,4 +94,10 @@ class Ledger:
         self.pool.restore(saved["pool"])
         kept = {record.id: record for record in self.store.records(self.problem.name)}
         self.records = [kept[number] for number in saved["records"] if number in kept]
+
+    def own(self) -> None:
+        """What a generation that was cut short has found is this run's too."""
+        known = {record.id for record in self.records}
+        mine = [one for one in self.store.records(self.problem.name) if one.origin.get("run") == self.run]
+        self.records += [record for record in mine if record.id not in known]
         self.best = max(self.records, key=lambda record: record.score, default=None)

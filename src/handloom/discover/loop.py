@@ -12,6 +12,7 @@ repeated, and one that was interrupted goes on from its last whole generation.
 """
 
 import json
+import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -124,6 +125,10 @@ class Discovery:
                 self.ledger.begin_with_something()
                 while not self.over() and (self.generations is None or self.generation < self.generations):
                     self.one_generation()
+            except HandloomError:
+                if self.folder and not (self.folder / "metrics.jsonl").exists():
+                    shutil.rmtree(self.folder, ignore_errors=True)  # of a run that never began nothing is left
+                raise
             finally:
                 self.executor.close()
         self.tell("done", 1.0)
@@ -207,13 +212,13 @@ class Discovery:
         """Symmetries in turn, but every other time the one that did best, or one from the pool; lengths by Luby's
         sequence for each."""
         seed, best_under = self.next_seed(), self.ledger.best_under
-        if from_pool and self.number % 2:
+        if from_pool and self.number % 2 and self.ledger.pool.members:
             members = self.ledger.pool.best()
             chosen = members[int(np.random.default_rng(seed).integers(len(members)))]
             kept = "any" if self.number % 4 == 1 else NONE  # its symmetry, or else what breaks it
             return Attempt(kept, seed, self.length("pool"), chosen.construction)
         leader = max(best_under, key=lambda name: best_under[name], default=NONE)
-        turn = self.symmetries[self.number // 2 % len(self.symmetries)]
+        turn = self.symmetries[self.number // 4 % len(self.symmetries)]
         symmetry = leader if self.number % 4 < 2 and leader in self.symmetries else turn
         return Attempt(symmetry, seed, self.length(symmetry))
 

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from handloom.core import HandloomError
 from handloom.discover.compiling import kernel
 from handloom.discover.problem import Problem, arity
 from handloom.discover.rules import Test, compiled, coordinates
@@ -229,13 +228,7 @@ def tables(problem: Problem) -> tuple[Array, ...]:
     else:
         cells = np.stack([np.arange(size)] * 2, axis=1)
     xy = coordinates(space) if problem.rules else np.zeros((1, 1), np.int64)
-    try:
-        found = [sorted({space.index[element] for element in some}) for some in problem.sets]
-    except (KeyError, TypeError) as error:
-        raise HandloomError(f"{problem}: {error} is forbidden, and is not an element of the space") from error
-    sets = np.full((len(found), max(map(len, found), default=1)), -1, np.int64)
-    for row, some in zip(sets, found, strict=True):
-        row[: len(some)] = some
+    sets = problem.set_rows
     rows, columns = np.nonzero(sets >= 0)
     elements = sets[rows, columns]
     starts = np.concatenate([[0], np.cumsum(np.bincount(elements, minlength=size))])

@@ -25,14 +25,12 @@ class Pool:
     def __init__(self, keep: int, canonical: Callable[[Construction], Construction]) -> None:
         self.keep, self.canonical = keep, canonical
         self.members: dict[Construction, Member] = {}
-        self.seen: set[int] = set()  # hashes of all that ever came, kept or not
 
     def add(self, construction: Construction, score: Number, generation: int) -> Member | None:
-        """The new member; None if it was there before."""
+        """The new member; None if it is there already."""
         form = self.canonical(construction)
-        if hash(form) in self.seen:
+        if form in self.members:
             return None
-        self.seen.add(hash(form))
         member = self.members[form] = Member(form, score, generation)
         return member
 
@@ -48,9 +46,8 @@ class Pool:
         return [[list(member.construction), member.score, member.generation] for member in self.best()]
 
     def restore(self, saved: Iterable[Sequence[Any]]) -> None:
-        for construction, score, generation in reversed(list(saved)):
+        for construction, score, generation in saved:
             form = tuple(construction)
-            self.seen.add(hash(form))
             self.members[form] = Member(form, score, generation)
 
 

@@ -22,6 +22,7 @@ import math
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -58,20 +59,41 @@ class Problem:
         for rule in self.rules:
             if not 1 <= arity(rule) <= 5:
                 raise HandloomError(f"forbidden takes {arity(rule)} elements; it must take from 1 to 5")
+        if self.sets:
+            self.set_rows  # noqa: B018, which looks whether they are of the space
 
-    @property
+    @cached_property
     def rules(self) -> tuple[Rule, ...]:
         """What is forbidden by functions."""
         if callable(self.forbidden):
             return (self.forbidden,)
         return tuple(item for item in self.forbidden if callable(item))
 
-    @property
+    @cached_property
     def sets(self) -> tuple[tuple[Element, ...], ...]:
         """What is forbidden by listing it."""
         if callable(self.forbidden):
             return ()
         return tuple(tuple(item) for item in self.forbidden if not callable(item))
+
+    @cached_property
+    def set_rows(self) -> Any:
+        """The same as indices: an array with a row a set, in ascending order after as many −1 as it is shorter."""
+        import numpy as np
+
+        index, sizes = self.space.index, [len(some) for some in self.sets]
+        rows = np.full((len(sizes), max(sizes, default=1)), -1, np.int64)
+        if not all(sizes):
+            raise HandloomError("a set without elements is forbidden; leave it out")
+        try:
+            flat = np.fromiter((index[element] for some in self.sets for element in some), np.int64, sum(sizes))
+        except (KeyError, TypeError) as error:
+            raise HandloomError(f"{shown(error.args[0])} is forbidden, and is not an element of the space") from error
+        rows[np.arange(rows.shape[1]) < np.array(sizes, np.int64)[:, None]] = flat
+        rows.sort(axis=1)
+        rows[:, 1:][(rows[:, 1:] == rows[:, :-1]) & (rows[:, 1:] >= 0)] = -1  # an element that is there twice
+        rows.sort(axis=1)
+        return rows
 
     def __str__(self) -> str:
         return self.name or f"a problem of a {self.space.kind}"
@@ -140,6 +162,14 @@ def as_array(space: Space, construction: Construction) -> Any:
 def arity(rule: Rule) -> int:
     """How many elements a rule is about."""
     return len(inspect.signature(rule).parameters)
+
+
+def asked(problem: Problem, rule: Rule, elements: Sequence[Element]) -> bool:
+    """What a rule says, in plain Python; what it raises is said in one line."""
+    try:
+        return bool(rule(*elements))
+    except Exception as error:
+        raise HandloomError(f"{problem}: {told(error)}") from error
 
 
 def told(error: BaseException) -> str:

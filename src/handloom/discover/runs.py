@@ -95,6 +95,8 @@ def reopen(
     """A run as it was after its last whole generation; `limits` are seconds, generations, until and began."""
     path = Path(folder)
     about = read_json(path / "run.json", {"problem", "asked", "settings", "store"})
+    if not all(isinstance(about[key], str | None) for key in ("problem", "asked", "store")):
+        raise HandloomError(f"{path / 'run.json'} is damaged: its problem, what was asked and its store must be text")
     if about["asked"] is None:
         raise HandloomError(f"{path} is a run of a problem that was made in Python; it cannot be gone on with by name")
     asked = str(path / about["asked"]) if about["asked"].startswith(COPY) else about["asked"]
@@ -102,7 +104,17 @@ def reopen(
     settings, kept = Settings.from_json(about["settings"]), store or about["store"]
     discovery = Discovery(problem, settings, Store.open(kept), folder=path, make=maker(on), **limits)
     if what_is(path / "state.json") == "file":
-        restore(discovery, read_json(path / "state.json", {"generation", "ledger", "apprentice"}))
+        try:
+            restore(discovery, read_json(path / "state.json", {"generation", "ledger", "apprentice"}))
+        except HandloomError:
+            raise
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+            raise HandloomError(f"{path / 'state.json'} is damaged: {one_line(error)}") from error
+    discovery.lines = [line for line in Folder(path).metrics() if line["generation"] < discovery.generation]
+    lines = "".join(json.dumps(line) + "\n" for line in discovery.lines)
+    write_atomically(path / "metrics.jsonl", lines.encode())
+    discovery.ledger.run = str(path)
+    discovery.ledger.own()
     return discovery
 
 
@@ -118,9 +130,6 @@ def restore(discovery: Discovery, state: dict[str, Any]) -> None:
     discovery.ledger.restore(state["ledger"])
     smaller = [build().space for build in problem.smaller[: discovery.settings.smaller]]
     discovery.apprentice.restore(state["apprentice"], folder, smaller)
-    discovery.lines = [line for line in Folder(folder).metrics() if line["generation"] < discovery.generation]
-    lines = "".join(json.dumps(line) + "\n" for line in discovery.lines)
-    write_atomically(folder / "metrics.jsonl", lines.encode())
 
 
 def read_json(path: Path, needed: set[str]) -> dict[str, Any]:

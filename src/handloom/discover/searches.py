@@ -13,7 +13,7 @@ import numpy as np
 
 from handloom.discover import search
 from handloom.discover.anneal import Annealer
-from handloom.discover.conflicts import Conflicts, TooLarge, conflicts
+from handloom.discover.conflicts import Broken, Conflicts, TooLarge, conflicts
 from handloom.discover.found import Found
 from handloom.discover.problem import Problem
 from handloom.discover.spaces import Construction
@@ -78,13 +78,15 @@ def names(problem: Problem) -> list[str]:
 
 
 def search_for(problem: Problem, symmetry: str, stop: Callable[[], bool] = lambda: False) -> Search | None:
-    """The search for a problem under a symmetry; None if nothing can be chosen under it, if its tables would be too
-    large, or if told to stop. Without a symmetry there is always one."""
+    """The search for a problem under a symmetry; None if nothing can be chosen under it, if it turns out not to
+    hold, if its tables would be too large, or if told to stop. Without a symmetry there is always one."""
     if problem.score is not None:
         return Annealer(problem)
     orbits = orbits_of(problem, symmetry)
     try:
         tables = conflicts(problem, orbits, stop)
+    except Broken:
+        return None
     except TooLarge:
         return Annealer(replace(problem, score=size)) if symmetry == NONE else None
     if tables is None or (symmetry != NONE and int((~tables.never).sum()) < 2):

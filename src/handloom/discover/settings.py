@@ -36,6 +36,8 @@ class Settings:
         least = {"seed": 0, "attempts": 1, "steps": 1, "keep": 10, "smaller": 0, "learn": 0, "samples": 1}
         for name, value in (least | {"layers": 1, "heads": 1, "width": 1, "batch": 1}).items():
             whole(name, getattr(self, name), value)
+        if self.tokens not in (AUTO, "cells", "sparse", "bpe"):
+            raise HandloomError(f"tokens={shown(self.tokens)} must be cells, sparse or bpe, or auto to have it chosen")
         for name in ("temperature", "feedback", "rate"):
             if not is_number(getattr(self, name)) or getattr(self, name) < 0.0:
                 raise HandloomError(f"{name}={shown(getattr(self, name))} must be a number of 0 or more")

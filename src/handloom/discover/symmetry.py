@@ -14,7 +14,7 @@ import numpy as np
 
 from handloom.core import HandloomError
 from handloom.core.errors import shown
-from handloom.discover.problem import Problem, arity
+from handloom.discover.problem import Problem, arity, asked, told
 from handloom.discover.spaces import Map, Space
 
 Array = np.ndarray[Any, Any]
@@ -51,10 +51,14 @@ def orbits(space: Space, name: str, maps: Sequence[Map]) -> Orbits:
     return Orbits(name, group, of.astype(np.int64), tuple(np.split(order, ends[:-1])))
 
 
+@lru_cache(maxsize=256)
 def as_indices(space: Space, name: str, one: Map) -> Array:
     """A map of elements as a permutation of their indices."""
-    images = [one(element) for element in space.elements]
-    unknown = [image for image in images if image not in space.index]
+    try:
+        images = [one(element) for element in space.elements]
+        unknown = [image for image in images if image not in space.index]
+    except Exception as error:
+        raise HandloomError(f"the symmetry {shown(name)}: {told(error)}") from error
     if unknown or len(set(images)) < len(images):
         what = f"takes an element to {shown(unknown[0])}" if unknown else "takes two elements to one"
         raise HandloomError(f"the symmetry {shown(name)} {what}; it must take every element to another of the space")
@@ -104,15 +108,24 @@ def broken_by(problem: Problem, name: str, maps: Sequence[Map]) -> str | None:
             for some in [*map(tuple, drawn[(np.diff(drawn) > 0).all(axis=1)].tolist()), *islice(near, TRIED)]:
                 here = [space.elements[i] for i in some]
                 there = [space.elements[i] for i in sorted(moved[list(some)])]
-                if bool(rule(*here)) != bool(rule(*there)):
+                if asked(problem, rule, here) != asked(problem, rule, there):
                     return f"{', '.join(map(str, here))} and {', '.join(map(str, there))} differ"
-        listed = {frozenset(space.index[element] for element in some) for some in problem.sets}
-        for indices in islice(listed, 10 * TRIED):
-            if frozenset(moved[list(indices)].tolist()) not in listed:
-                return f"{', '.join(str(space.elements[i]) for i in indices)} is forbidden and its image is not"
+        if (lost := lost_set(problem.set_rows, moved)) is not None:
+            return f"{', '.join(str(space.elements[i]) for i in lost)} is forbidden and its image is not"
     return None
 
 
+def lost_set(rows: Array, moved: Array) -> list[int] | None:
+    """One of the listed sets whose image is not listed."""
+    images = np.sort(np.where(rows < 0, -1, moved[rows]), axis=1)
+    both, place = np.unique(np.concatenate([rows, images]), axis=0, return_inverse=True)
+    listed = np.zeros(len(both), np.bool_)
+    listed[place[: len(rows)]] = True
+    lost = rows[~listed[place[len(rows) :]]]
+    return lost[0][lost[0] >= 0].tolist() if len(lost) else None
+
+
+@lru_cache(maxsize=64)
 def orbits_of(problem: Problem, name: str) -> Orbits:
     """The orbits of a problem's symmetry of that name; of none, every element by itself."""
     known = symmetries_of(problem)
