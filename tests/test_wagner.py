@@ -259,7 +259,9 @@ def test_the_page_says_what_the_stored_results_say():
         wanted.add((label(s), "points", steps, *shown(said["points"])))
         wanted.add((label(s), "legal part", steps, *shown(said["scores"])))
         shares = [f"{said[what] / s['samples']:.1%}".replace("%", " %") for what in ("malformed", "legal", "new")]
-        wanted.add((label(s), steps, *shares))
+        well_formed = said["scores"]["mean"] * s["samples"] - MALFORMED * said["malformed"]
+        mean = f"{well_formed / (s['samples'] - said['malformed']):.1f}"
+        wanted.add((label(s), steps, mean, *shares, str(said["legal_and_new"]), str(said["largest_legal"] or "none")))
     rows = rows_of((DOCS / "wagner.md").read_text())
     measured = {row for row in rows if row[0].startswith(("attempts", "by chance", "`"))}
     assert len(wanted) >= 8

@@ -24,11 +24,12 @@ from numba import njit
 
 from handloom.discover.problem import Problem
 from handloom.discover.spaces import Construction, Space, turn
-from handloom.discover.symmetry import broken_by, orbits, symmetries_of
+from handloom.discover.symmetry import as_indices, broken_by, closure, symmetries_of
 
 Array = np.ndarray[Any, Any]
 T = TypeVar("T")
 
+MOST_MOVED = 4_000_000  # elements by maps of a group under which a form is found
 MOST_LEAVES = 2_000  # and branches that were cut off
 
 
@@ -60,11 +61,15 @@ def canonical(space: Space, group: Array | Sequence[Sequence[int]] | None, const
 
 
 def form_of(problem: Problem) -> Callable[[Construction], Construction]:
-    """From a problem's constructions to their forms, under all the symmetries that it has."""
-    space, maps = problem.space, [one for some in symmetries_of(problem).values() for one in some]
+    """From a problem's constructions to their forms, under all the symmetries that it has; if these are too many, under
+    those of the largest group by name that is not too large."""
+    space, known = problem.space, symmetries_of(problem)
     if space.kind == "graph" and problem.score is None and all_alike(problem):
         return lambda construction: canonical(space, None, construction)
-    group = orbits(space, "all", maps).group if maps else np.zeros((0, 0), np.int64)
+    ways = [[one for maps in known.values() for one in maps], *sorted(known.values(), key=len, reverse=True)]
+    maps = ([as_indices(space, "all", one) for one in way] for way in ways)
+    groups = (closure(way, len(space.elements), MOST_MOVED // len(space.elements)) for way in maps)
+    group = next((one for one in groups if one is not None), np.zeros((0, 0), np.int64))
     return lambda construction: canonical(space, group, construction)
 
 

@@ -59,8 +59,6 @@ class Problem:
         for rule in self.rules:
             if not 1 <= arity(rule) <= 5:
                 raise HandloomError(f"forbidden takes {arity(rule)} elements; it must take from 1 to 5")
-        if self.sets:
-            self.set_rows  # noqa: B018, which looks whether they are of the space
 
     @cached_property
     def rules(self) -> tuple[Rule, ...]:

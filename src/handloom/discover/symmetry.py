@@ -44,7 +44,9 @@ class Orbits:
 
 def orbits(space: Space, name: str, maps: Sequence[Map]) -> Orbits:
     """The orbits of the group that the maps generate."""
-    group = closure([as_indices(space, name, one) for one in maps], len(space.elements))
+    group = closure([as_indices(space, name, one) for one in maps], len(space.elements), MOST_MAPS)
+    if group is None:
+        raise HandloomError(f"the symmetry {shown(name)} has more than {MOST_MAPS:,} maps; give fewer generators")
     least, of = np.unique(group.min(axis=0), return_inverse=True)
     order = np.argsort(of, kind="stable")
     ends = np.cumsum(np.bincount(of, minlength=len(least)))
@@ -65,16 +67,16 @@ def as_indices(space: Space, name: str, one: Map) -> Array:
     return np.array([space.index[image] for image in images], np.int64)
 
 
-def closure(generators: Sequence[Array], size: int) -> Array:
-    """All products of the generators."""
+def closure(generators: Sequence[Array], size: int, most: int) -> Array | None:
+    """All products of the generators; None if they are more than that."""
     found = {np.arange(size).tobytes(): np.arange(size)}
     new = list(found.values())
     while new:
         grown = [generator[one] for one in new for generator in generators]
         new = [image for image in {image.tobytes(): image for image in grown}.values() if image.tobytes() not in found]
         found |= {image.tobytes(): image for image in new}
-        if len(found) > MOST_MAPS:
-            raise HandloomError(f"a symmetry generates more than {MOST_MAPS:,} maps; give fewer generators")
+        if len(found) > most:
+            return None
     return np.array(list(found.values()))
 
 
@@ -118,11 +120,16 @@ def broken_by(problem: Problem, name: str, maps: Sequence[Map]) -> str | None:
 def lost_set(rows: Array, moved: Array) -> list[int] | None:
     """One of the listed sets whose image is not listed."""
     images = np.sort(np.where(rows < 0, -1, moved[rows]), axis=1)
-    both, place = np.unique(np.concatenate([rows, images]), axis=0, return_inverse=True)
-    listed = np.zeros(len(both), np.bool_)
-    listed[place[: len(rows)]] = True
-    lost = rows[~listed[place[len(rows) :]]]
+    listed, seen = np.sort(numbers(rows, len(moved))), numbers(images, len(moved))
+    lost = rows[listed[np.minimum(np.searchsorted(listed, seen), len(listed) - 1)] != seen] if len(rows) else rows
     return lost[0][lost[0] >= 0].tolist() if len(lost) else None
+
+
+def numbers(rows: Array, size: int) -> Array:
+    """A number for each row; sets so long that numbers are not enough are told apart by chance, all but surely."""
+    places = [pow(size + 1, power, 2**63) for power in range(rows.shape[1])]
+    with np.errstate(over="ignore"):
+        return (rows + 1) @ np.array(places, np.int64)
 
 
 @lru_cache(maxsize=64)
