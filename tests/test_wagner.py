@@ -100,7 +100,7 @@ def test_the_best_smaller_constructions_are_all_those_of_brute_force():
         best, found = 0, []
         for bits in range(1 << (n * n)):
             size = bits.bit_count()
-            if best <= size <= 6:  # more than 6 points: none, as the talk says; legal subsets of 7 would contain 6 more
+            if best <= size <= 7:  # no 7 of 16 points will do, and so no more
                 construction = tuple(i for i in range(n * n) if bits >> i & 1)
                 if is_legal(n, construction):
                     best, found = (size, [construction]) if size > best else (best, [*found, construction])
@@ -189,6 +189,7 @@ def test_the_command_adds_results_to_a_file(tmp_path):
         (["--tokens", "letters"], "tokens='letters' must be one of cells, sparse, bpe"),
         (["--n", "0"], "n=0"),
         (["--count", "0"], "count=0"),
+        (["--rate", "-1"], "rate=-1"),
         (["--spread", "0"], "the spread above 0"),
         (["--symmetry", "knot", "--count", "5"], "has no symmetry 'knot'"),
     ],
@@ -266,6 +267,20 @@ def test_the_page_says_what_the_stored_results_say():
     measured = {row for row in rows if row[0].startswith(("attempts", "by chance", "`"))}
     assert len(wanted) >= 8
     assert measured == wanted
+
+
+def odd_share(stats):
+    counts = {int(score): count for score, count in stats["histogram"].items() if int(score) > 0}
+    return f"{sum(count for score, count in counts.items() if score % 2) / sum(counts.values()):.1%}".replace("%", " %")
+
+
+def test_the_page_says_how_many_sizes_are_odd():
+    (result,) = [r for r in stored() if label(r["settings"]) == "`sparse`, symmetric"]
+    attempted, said = odd_share(result["attempts"]), odd_share(result["said"]["points"])
+    text = (DOCS / "wagner.md").read_text()
+    assert (
+        f"symmetric attempts {attempted} have an odd number of points, of what the model says about them {said}" in text
+    )
 
 
 def test_the_figures_are_drawn_from_the_stored_results():

@@ -3,7 +3,8 @@
     never         orbits that are forbidden by themselves
     pairs         for each orbit those that may not be beside it
     thirds        for each two orbits those that may not be beside both
-    sets          forbidden sets of four orbits or more, each a row, and for each orbit its rows
+    sets          forbidden sets of four orbits or more (of three, if there are many orbits), each a row, and for
+                  each orbit its rows
 
 A set of which a part is forbidden already is left out. Tables of thirds are made a row at a time, all cores at work.
 The row of an orbit needs only those forbidden triples that have its first element, for the group takes any other there.
@@ -28,6 +29,8 @@ Array = np.ndarray[Any, Any]
 
 MOST_THIRDS = 200_000_000  # two bytes each
 MOST_SETS = 6_000_000
+MANY = 2_000  # orbits from which on listed threes are kept as sets
+MOST_ORBITS = 4_096  # of a table of thirds
 ALL_TRIED = 200_000_000  # threes up to which a symmetry is tried with every element
 MOST_TRIED = 40_000_000_000  # sets of elements that a rule is asked about
 
@@ -82,7 +85,10 @@ def conflicts(problem: Problem, orbits: Orbits, stop: Stop = never_stop) -> Conf
     never[sets[sizes == 1, 0]] = True
     apart[sets[sizes == 2, 0], sets[sizes == 2, 1]] = apart[sets[sizes == 2, 1], sets[sizes == 2, 0]] = True
     threes = [test for size, test in tests if size == 3]
-    thirds = table_of_thirds(threes, sets[sizes == 3, :3], xy, orbits, apart, stop)
+    least = (
+        3 if count > MANY and not threes else 4
+    )  # the table has a place for any two orbits; few threes do not need it
+    thirds = table_of_thirds(threes, sets[(sizes == 3) & (sizes < least), :3], xy, orbits, apart, stop)
     if thirds is None:
         return None
     never |= apart.diagonal()
@@ -90,7 +96,7 @@ def conflicts(problem: Problem, orbits: Orbits, stop: Stop = never_stop) -> Conf
     thirds = without_idle(*thirds, never, apart)
     if lopsided(*thirds, count):
         raise Broken(f"{problem}: the symmetry {orbits.name} does not keep what is forbidden")
-    return Conflicts(orbits.weights, never, *lists(apart), *thirds, *incidence(sets[sizes > 3], never, apart))
+    return Conflicts(orbits.weights, never, *lists(apart), *thirds, *incidence(sets[sizes >= least], never, apart))
 
 
 def listed_sets(problem: Problem, orbits: Orbits) -> Array:
@@ -235,7 +241,7 @@ def table_of_thirds(
     of, count = orbits.of, len(orbits.members)
     if not tests and not len(triples):
         return np.zeros(1, np.int64), np.zeros(0, np.uint16)
-    if count >= 2**16 or len(tests) * count * len(of) ** 2 / 2 > MOST_TRIED:
+    if count > MOST_ORBITS or len(tests) * count * len(of) ** 2 / 2 > MOST_TRIED:
         raise TooLarge(f"{count:,} orbits are too many for tables of three")
     beside = [np.zeros((0, 2), np.int64)] * count
     for one, others in ((0, [1, 2]), (1, [0, 2]), (2, [0, 1])):

@@ -28,27 +28,30 @@ CALLS: dict[int, Callable[[Any, Any], Callable[..., Any]]] = {
 }
 
 
-@lru_cache(maxsize=64)
 def compiled(problem: Problem, rule: Rule) -> Test:
-    """The rule for Numba; compiled once for all symmetries of a problem."""
+    """The rule for Numba; compiled once for all symmetries and sizes that have it."""
     xy = coordinates(problem.space)
-    at = njit(element_reader(xy.shape[1] if isinstance(problem.space.elements[0], tuple) else 0))
-    test: Test = njit(nogil=True)(CALLS[arity(rule)](fast(rule), at))
+    test = for_width(rule, xy.shape[1] if isinstance(problem.space.elements[0], tuple) else 0)
     try:
         test(xy, *[min(i, len(xy) - 1) for i in range(5)])
     except NumbaError as error:
-        says = numba_says(error)
         raise HandloomError(
-            f"{problem}: Numba cannot compile what is forbidden; use plain arithmetic: {says}"
+            f"{problem}: Numba cannot compile what is forbidden; use plain arithmetic: {numba_says(error)}"
         ) from error
     except ArithmeticError:  # of elements that are not distinct; the search never asks for these
         pass
     return test
 
 
+@lru_cache(maxsize=64)
+def for_width(rule: Rule, width: int) -> Test:
+    test: Test = njit(nogil=True)(CALLS[arity(rule)](fast(rule), njit(element_reader(width))))
+    return test
+
+
 def element_reader(width: int) -> Callable[..., Any]:
     """From coordinates and an index to the element: a tuple so wide, or a number. It is written out, since to make a
-    tuple of a row takes Numba fifty times as long."""
+    tuple of a row costs Numba several times as much as most rules do."""
     parts = "".join(f"xy[i, {k}], " for k in range(width))
     reader: Callable[..., Any] = eval(f"lambda xy, i: ({parts})" if width else "lambda xy, i: xy[i, 0]")
     return reader

@@ -81,6 +81,11 @@ class Experiment:
             raise HandloomError(f"middle={self.middle} and spread={self.spread} must be numbers, the spread above 0")
         if self.tokens not in KINDS:
             raise HandloomError(f"tokens={shown(self.tokens)} must be one of {', '.join(KINDS)}")
+        _ = self.training  # which checks the rest
+
+    @property
+    def training(self) -> Settings:
+        return Settings(seed=self.seed, rate=self.rate, warmup=self.warmup)
 
 
 @cache
@@ -190,19 +195,19 @@ def judged(problem: Problem, tokens: Tokens, said: Sequence[Sequence[int]], seen
     """What strings are worth: −10 if one is not written as a construction of this size is, else the size of its legal
     part; or else how many points it has, legal or not. `seen` is what was learnt from."""
     decoded = [tokens.decode(string) for string in said]
-    wholes = [None if repaired else construction for construction, repaired in decoded]
-    parts = [None if whole is None else legal_part(problem, whole) for whole in wholes]
-    legal = [whole for whole, part in zip(wholes, parts, strict=True) if whole is not None and whole == part]
+    found = [None if repaired else construction for construction, repaired in decoded]
+    parts = [None if one is None else legal_part(problem, one) for one in found]
+    legal = [one for one, part in zip(found, parts, strict=True) if one is not None and one == part]
     best = max((part for part in parts if part is not None), key=len, default=())
     assert verdict(problem, best).score == len(best)
     return {
         "scores": statistics_of([MALFORMED if part is None else len(part) for part in parts]),
-        "points": statistics_of([MALFORMED if whole is None else len(whole) for whole in wholes]),
-        "malformed": wholes.count(None),
+        "points": statistics_of([MALFORMED if one is None else len(one) for one in found]),
+        "malformed": found.count(None),
         "legal": len(legal),
         "largest_legal": max(map(len, legal), default=None),
-        "new": len([whole for whole in wholes if whole is not None and whole not in seen]),
-        "legal_and_new": len([whole for whole in legal if whole not in seen]),
+        "new": len([one for one in found if one is not None and one not in seen]),
+        "legal_and_new": len([one for one in legal if one not in seen]),
         "best": problem.space.shown(best),
     }
 
@@ -225,7 +230,7 @@ def experiment(
         layers=wanted.layers,
         heads=wanted.heads,
         width=wanted.width,
-        settings=Settings(seed=wanted.seed, rate=wanted.rate, warmup=wanted.warmup),
+        settings=wanted.training,
     )
     began, losses = time.monotonic(), list[float]()
     speaker.train(

@@ -21,7 +21,7 @@ MAXIMUM = "the maximum: OEIS A090245; in dimension 6 Potechin, 2008"
 BOUND = "Romera-Paredes et al., Mathematical discoveries from program search, Nature 2023"
 
 
-@sized(1, 10)
+@sized(1, 8)
 def cap_set(d: int = 6) -> Problem:
     """As many points as possible in dimension d."""
     space = grid(*[3] * d)
