@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from handloom.cli.progress import PAUSE
+from handloom.cli.progress import PAUSE, screen
 from handloom.cli.training_view import REFRESH, duration
 from handloom.discover.progress import Progress, came_from
 from handloom.view.charts import exact, finite, measured, said
@@ -33,12 +33,7 @@ class DiscoveryView:
         self.told: tuple[Any, ...] = ()  # what is worth another line if it changes
 
     def __enter__(self) -> "DiscoveryView":
-        if sys.stderr.isatty():
-            from rich.console import Console
-            from rich.live import Live
-
-            self.live = Live(console=Console(stderr=True), auto_refresh=False, transient=True)
-            self.live.start()
+        self.live = screen()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:

@@ -46,3 +46,15 @@ class Slowly:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if self.bar is not None:
             self.bar.stop()
+
+
+def screen() -> Any:
+    """A place on the terminal that changes and is gone in the end (Rich's Live, begun); None where there is none."""
+    if not sys.stderr.isatty():
+        return None
+    from rich.console import Console
+    from rich.live import Live
+
+    live = Live(console=Console(stderr=True), auto_refresh=False, transient=True)
+    live.start()
+    return live

@@ -6,7 +6,7 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from handloom.cli.progress import PAUSE
+from handloom.cli.progress import PAUSE, screen
 
 if TYPE_CHECKING:
     from handloom.learn.training import Report
@@ -27,12 +27,7 @@ class TrainingView:
         self.evaluated: Report | None = None
 
     def __enter__(self) -> "TrainingView":
-        if sys.stderr.isatty():
-            from rich.console import Console
-            from rich.live import Live
-
-            self.live = Live(console=Console(stderr=True), auto_refresh=False, transient=True)
-            self.live.start()
+        self.live = screen()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:

@@ -22,7 +22,7 @@ from handloom.discover.problem import Problem
 from handloom.discover.problems import Make, size_parameter
 from handloom.tasks.naming import given, nearest
 from handloom.tasks.naming import parameters as parameters_of
-from handloom.tasks.user_task import Wanted, defined, python_file
+from handloom.tasks.user_file import Wanted, defined, python_file
 
 
 @dataclass(frozen=True)

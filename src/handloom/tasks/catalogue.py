@@ -23,7 +23,7 @@ from handloom.tasks.language import Language
 from handloom.tasks.naming import given, nearest
 from handloom.tasks.task import Task
 from handloom.tasks.textfile import text_file
-from handloom.tasks.user_task import Wanted, defined, python_file
+from handloom.tasks.user_file import Wanted, defined, python_file
 
 
 @dataclass(frozen=True)
