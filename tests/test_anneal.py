@@ -167,6 +167,7 @@ def test_the_largest_permanent_of_3_by_3_without_312_is_that_of_all_of_them():
     assert [checked("permanent 3", seed, 2_000).score for seed in range(5)] == [best] * 5
 
 
+@pytest.mark.slow
 def test_the_largest_permanent_of_4_by_4_without_312_is_found():
     assert annealer("permanent").note is None
     assert [checked("permanent", seed, 10_000).score for seed in range(3)] == [8] * 3  # by brute force, above
@@ -287,6 +288,7 @@ def test_an_error_in_a_compiled_score_says_where_it_is():
         annealer("touchy").run(0, 0, (3,))
 
 
+@pytest.mark.slow
 def test_a_rule_that_raises_is_told_in_one_line():
     def apart(a, b):
         return 6 // (a[0] - b[0]) > 9

@@ -282,6 +282,7 @@ def test_a_time_limit_holds_for_large_problems(tmp_path, name):
     assert run.best.score > 0
 
 
+@pytest.mark.slow
 def test_a_limit_of_time_ends_training_too(tmp_path):
     began = time.monotonic()
     run = discover(CYCLES, store=tmp_path / "s.sqlite", seconds=3.0, **FAST | {"learn": 10**7})

@@ -141,6 +141,7 @@ def test_workers_killed_in_the_middle_of_a_search_lose_nothing(tmp_path):
     assert set(pids(tmp_path / "pids")) > set(killed)
 
 
+@pytest.mark.slow
 def test_a_search_that_kills_its_worker_once_is_made_again_and_one_that_always_does_is_told(tmp_path):
     def fatal(times):
         path = tmp_path / f"deaths-{times}"
