@@ -17,7 +17,6 @@ import socket
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from importlib import import_module
 from typing import Any
@@ -104,10 +103,9 @@ class RayWorkers:
 
     def draw(self, model: Model, parts: Sequence[Part], deadline: float | None) -> Iterator[list[list[int]]]:
         """Each part by a worker, with the engine that is fastest there."""
-        small = [replace(part, count=count, seed=seed) for part in parts for count, seed in shares(part, self.workers)]
         sent = self.ray.put(model)
         late = never_stop if deadline is None else lambda: time.monotonic() >= deadline
-        yield from self.made(lambda number: self.drawing.remote(sent, small[number]), len(small), late)
+        yield from self.made(lambda number: self.drawing.remote(sent, parts[number]), len(parts), late)
 
     def made(self, send: Callable[[int], Any], count: int, stop: Stop) -> Iterator[Any]:
         """What comes of so many tasks, in their order; `send` sends one."""
@@ -149,13 +147,6 @@ class RayWorkers:
         if self.started:
             self.started = False
             self.ray.shutdown()
-
-
-def shares(part: Part, workers: int) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """A part in as many as there are workers: how many strings each, and its seed."""
-    each = -(-part.count // workers)
-    for first in range(0, part.count, each):
-        yield min(each, part.count - first), (*part.seed, first)
 
 
 # In the workers

@@ -40,6 +40,7 @@ from handloom.learn.training import unpacked
 Array = np.ndarray[Any, Any]
 
 LEARNT_AT_ONCE = 8192  # tokens of a step, at most (but one string), so that it is over soon
+STRINGS_AT_ONCE = 100  # that are drawn together, at most, so that there is a part for each of many workers
 SAID_AT_ONCE = 32_768  # tokens of the strings that are drawn together, at most
 
 
@@ -159,7 +160,7 @@ class Speaker:
         them in parts, elsewhere."""
         most = self.learner.transformer.config.block + 1
         longest = min(most, self.longest + self.longest // 4 + 8) if self.longest else most
-        at_once, said = max(1, SAID_AT_ONCE // longest), list[list[int]]()
+        at_once, said = max(1, min(STRINGS_AT_ONCE, SAID_AT_ONCE // longest)), list[list[int]]()
         parts = [
             Part(tuple(self.prompt), min(at_once, count - first), longest, temperature, (seed, 5, first), self.device)
             for first in range(0, whole("count", count, 0), at_once)
