@@ -431,7 +431,9 @@ LINE = st.fixed_dictionaries(
 @given(st.lists(LINE, max_size=5), st.dictionaries(st.text(max_size=5), VALUES, max_size=4), VALUES)
 def test_whatever_the_files_of_a_run_say_the_page_is_whole(tmp_path_factory, lines, about, settings):
     folder = tmp_path_factory.mktemp("run")
-    Balanced(write_page(folder, lines, kept_records(2), about=about | {"settings": settings}))
+    text = write_page(folder, lines, kept_records(2), about=about | {"settings": settings})
+    Balanced(text)  # raises where a tag is not closed
+    assert text.rstrip().endswith("</html>")
 
 
 def test_a_folder_that_is_not_a_run_is_refused_and_nothing_is_written(tmp_path):

@@ -162,6 +162,10 @@ def copies(space: Space, pattern: Iterable[tuple[int, int]]) -> list[tuple[Eleme
 def subsets(elements: Iterable[Element], symmetries: Symmetries | None = None) -> Space:
     """Subsets of any list of whole numbers, or of tuples of them."""
     listed = tuple(elements)
+    for element in listed:
+        parts = element if isinstance(element, tuple) else (element,)
+        if not parts or any(type(part) is not int for part in parts):
+            raise HandloomError(f"{shown(element)} is not an element; each must be a whole number, or a tuple of such")
     return Space("list", checked(listed), len(listed), (), symmetries or {})
 
 
