@@ -628,7 +628,7 @@ def test_the_numbers_of_a_search_are_spread_evenly():
     assert ((np.histogram(units, 7, (0, 1))[0] - 2_000) ** 2 / 2_000).sum() < 30
 
 
-@pytest.mark.parametrize("element", [2.5, "x", True, (), (1, "x"), [1]])
+@pytest.mark.parametrize("element", [2.5, "x", True, (), (1, "x"), [1], ((0, 1), (2, 3))])
 def test_elements_that_are_not_whole_numbers_are_refused(element):
     with pytest.raises(HandloomError, match="is not an element; each must be a whole number"):
         subsets([1, element])

@@ -134,7 +134,6 @@ def test_a_construction_is_kept_once(store):
         (word(3), (0, 1, -1)),
         (permutation(3), (0, 1, 1)),
         (permutation(3), (0, 1)),
-        (subsets([((0, 1), (2, 3))]), (0,)),
     ],
     ids=str,
 )
