@@ -167,7 +167,7 @@ def wait_for(condition, seconds=120):
         time.sleep(0.01)
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("how", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_a_run_that_is_killed_and_resumed_ends_as_one_that_was_not(tmp_path, how):
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     killed = start(cut)

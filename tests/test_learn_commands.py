@@ -104,7 +104,7 @@ def test_a_run_that_cannot_begin_leaves_no_folder(tmp_path):
     assert not list((tmp_path / "runs").iterdir())
 
 
-@pytest.mark.parametrize("kind", ["bigram", "lstm", "mlp"])
+@pytest.mark.parametrize("kind", ["bigram", "lstm", pytest.param("mlp", marks=pytest.mark.slow)])
 def test_other_kinds_are_trained_sampled_and_resumed_from_the_command_line(tmp_path, kind):
     words = ["learn", RULE, "--kind", kind, "--steps", 10, "--count", 100, "--samples", 10, "--every", 5, "--json"]
     done = handloom(*words, cwd=tmp_path)

@@ -267,6 +267,7 @@ def test_sizes_at_the_edge(sizes, tied):
     check_gradient(config, arrays, strings, np.arange(3), lanes=2)
 
 
+@pytest.mark.slow
 def test_a_string_of_twenty_thousand_tokens():
     config = Config(vocab=4, block=20_000, d_model=4, layers=1, heads=1, d_head=4, d_ff=4)
     ids = np.random.default_rng(0).integers(0, 4, 20_001)

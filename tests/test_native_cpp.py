@@ -59,12 +59,13 @@ def check_engine(folder: Path, flags: list[str]) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("sanitizers", ["address,undefined", "thread"])
+@pytest.mark.parametrize("sanitizers", ["address,undefined", pytest.param("thread", marks=pytest.mark.slow)])
 def test_the_engine_is_right_under_sanitizers(sanitizers: str, tmp_path: Path) -> None:
     flags = [f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all"]
     check_sanitizer(tmp_path, flags)
     check_engine(tmp_path, ["-O1", "-g1", *flags, *machine_flags()])
 
 
+@pytest.mark.slow
 def test_the_engine_is_right_with_the_vectors_that_every_machine_has(tmp_path: Path) -> None:
     assert "vectors of 4" in check_engine(tmp_path, ["-O2"])
