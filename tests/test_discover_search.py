@@ -14,11 +14,12 @@ from handloom.discover import Problem, graph, grid, search, subsets, verdict
 from handloom.discover.anneal import Annealer
 from handloom.discover.canonical import canonical
 from handloom.discover.catalogue import problem_named
-from handloom.discover.conflicts import TooLarge, conflicts
+from handloom.discover.conflicts import conflicts
 from handloom.discover.executors import Attempt, Threads, Workshop
 from handloom.discover.rules import compiled
 from handloom.discover.searches import OrbitSearch, names, search_for
 from handloom.discover.symmetry import NONE, orbits, orbits_of, symmetries_of
+from handloom.discover.thirds import TooLarge
 
 SPACES = {
     "square": grid(4, 4),
@@ -467,10 +468,12 @@ def test_a_search_under_a_symmetry_gives_unions_of_its_orbits():
             assert made.kept(found.construction) == 1
 
 
-@pytest.mark.parametrize("limit", ["MOST_THIRDS", "MOST_TRIED", pytest.param("MOST_SETS", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "limit", ["thirds.MOST_THIRDS", "thirds.MOST_TRIED", pytest.param("conflicts.MOST_SETS", marks=pytest.mark.slow)]
+)
 def test_what_is_too_large_for_tables_is_said_to_be_so(monkeypatch, limit):
-    monkeypatch.setattr(f"handloom.discover.conflicts.{limit}", 5)
-    problem = RECTANGLES if limit == "MOST_SETS" else LINES
+    monkeypatch.setattr(f"handloom.discover.{limit}", 5)
+    problem = RECTANGLES if limit == "conflicts.MOST_SETS" else LINES
     with pytest.raises(TooLarge):
         conflicts(problem, orbits_of(problem, NONE))
     assert search_for(problem, "mirror") is None
@@ -478,7 +481,7 @@ def test_what_is_too_large_for_tables_is_said_to_be_so(monkeypatch, limit):
 
 @pytest.mark.slow
 def test_what_is_too_large_for_tables_is_left_to_the_annealer(monkeypatch):
-    monkeypatch.setattr("handloom.discover.conflicts.MOST_TRIED", 5)
+    monkeypatch.setattr("handloom.discover.thirds.MOST_TRIED", 5)
     made = search_for(LINES, NONE)
     assert isinstance(made, Annealer)
     found = made.run(0, 3_000, None, lambda: False)

@@ -66,13 +66,14 @@ class Workshop:
         self.lock = threading.Lock()
 
     def search(self, symmetry: str, stop: Stop) -> Search | None:
-        with self.lock:
-            if symmetry not in self.searches:
-                made = search_for(self.problem, symmetry, stop)
-                if made is None and stop():
-                    return None
-                self.searches[symmetry] = made
-            return self.searches[symmetry]
+        if symmetry not in self.searches:  # those that are there already need not wait for one that is made
+            with self.lock:
+                if symmetry not in self.searches:
+                    made = search_for(self.problem, symmetry, stop)
+                    if made is None and stop():
+                        return None
+                    self.searches[symmetry] = made
+        return self.searches[symmetry]
 
     def attempt(self, task: Attempt, stop: Stop) -> Outcome | None:
         symmetry = self.nearest(task.start, stop) if task.symmetry == "any" else task.symmetry
@@ -91,8 +92,8 @@ class Workshop:
         return Outcome(Found(better.construction, better.score, after.steps, after.note), symmetry, before.score, legal)
 
     def nearest(self, start: Construction | None, stop: Stop) -> str:
-        """The symmetry that most of a start has, if it is much."""
-        best, most = NONE, WHOLE
+        """The symmetry that most of a start has, if it is much, or if without one there are no tables."""
+        best, most = NONE, WHOLE if isinstance(self.search(NONE, stop), OrbitSearch) else 0.0
         for name in self.symmetries:
             known = self.search(name, stop) if name != NONE and start else None
             if isinstance(known, OrbitSearch) and (kept := known.kept(start or ())) > most:

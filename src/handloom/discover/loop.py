@@ -217,8 +217,8 @@ class Discovery:
             chosen = members[int(np.random.default_rng(seed).integers(len(members)))]
             kept = "any" if self.number % 4 == 1 else NONE  # its symmetry, or else what breaks it
             return Attempt(kept, seed, self.length("pool"), chosen.construction)
-        leader = max(best_under, key=lambda name: best_under[name], default=NONE)
         turn = self.symmetries[self.number // 4 % len(self.symmetries)]
+        leader = max(best_under, key=lambda name: best_under[name], default=turn)
         symmetry = leader if self.number % 4 < 2 and leader in self.symmetries else turn
         return Attempt(symmetry, seed, self.length(symmetry))
 

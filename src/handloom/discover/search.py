@@ -26,7 +26,7 @@ Array = np.ndarray[Any, Any]
 CHOSEN, FREE, ONCE = 0, 1, 2  # the lists
 STEP, SCORE, BEST, RUINED = 0, 1, 2, 3  # the numbers: of steps, the score, the best score, the step of the last ruin
 
-TENURE = 2  # steps for which an orbit that was taken out is tabu, at least
+TENURE = 1  # steps for which an orbit that was taken out is tabu, at least
 PATIENCE = 500  # steps without a better score, after which some are taken out
 HEAT = 0.5  # how readily a heavy orbit is swapped for a lighter one, in weights of the heaviest
 

@@ -13,11 +13,12 @@ import numpy as np
 
 from handloom.discover import search
 from handloom.discover.anneal import Annealer
-from handloom.discover.conflicts import Broken, Conflicts, TooLarge, conflicts
+from handloom.discover.conflicts import Conflicts, conflicts
 from handloom.discover.found import Found
 from handloom.discover.problem import Problem
 from handloom.discover.spaces import Construction
 from handloom.discover.symmetry import NONE, Orbits, orbits_of, symmetries_of
+from handloom.discover.thirds import Broken, TooLarge
 
 CHUNK = 0.05  # seconds between two looks at whether to stop
 
