@@ -30,6 +30,11 @@ def test_values_have_the_types_of_the_parameters():
     assert naming.usage("nothing", lambda: None) == "nothing"
 
 
+def test_a_parameter_that_is_given_twice_is_refused():
+    with pytest.raises(HandloomError, match="thing has size= twice; give it once"):
+        naming.given("thing", make, "size=4,rate=1,size=5")
+
+
 def test_a_comma_separates_only_in_front_of_a_parameter():
     assert naming.given("make", make, "rule=s[1]=s[2],s[3]=s[4], n=5,size=7") == {
         "rule": "s[1]=s[2],s[3]=s[4], n=5",

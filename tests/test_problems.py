@@ -1,21 +1,24 @@
 """The problems that come with handloom: against exhaustive search, theorems, records of others, and themselves."""
 
 import re
+from dataclasses import replace
 from itertools import combinations, pairwise, permutations, product
-from math import prod
+from math import log, prod
 
 import numpy as np
 import pytest
 
 from handloom.core import HandloomError
-from handloom.discover import grid, verdict
+from handloom.discover import Problem, grid, verdict
+from handloom.discover.anneal import Annealer
 from handloom.discover.catalogue import PROBLEMS, problem_named
 from handloom.discover.problem import arity, as_array
 from handloom.discover.problems import no_five_on_a_sphere, words
 from handloom.discover.problems.cap_set import KNOWN as CAPS
 from handloom.discover.problems.four_cycle_free import BOUNDS, EXACT
-from handloom.discover.problems.permanent_312 import permanent
-from handloom.discover.symmetry import symmetries_of
+from handloom.discover.problems.permanent_312 import FAINT, nearly, permanent
+from handloom.discover.searches import search_for
+from handloom.discover.symmetry import NONE, symmetries_of
 
 SMALL = [  # of every problem of subsets
     "isosceles:n=6",
@@ -435,3 +438,29 @@ def test_a_users_own_smaller_problems_are_kept(tmp_path):
     path = tmp_path / "mine.py"
     path.write_text(USES + "def problem(n: int = 7):\n    return Problem(grid(n), smaller=(lambda: 1,))")
     assert [make() for make in problem_named(path).smaller] == [1]
+
+
+def test_the_guide_of_permanents_is_the_logarithm_of_a_permanent_in_which_a_0_counts_a_little():
+    rng = np.random.default_rng(0)
+    for n in range(1, 6):
+        matrix = rng.integers(0, 2, (n, n))
+        rows = [np.prod([1.0 if matrix[i, p[i]] else FAINT for i in range(n)]) for p in permutations(range(n))]
+        assert nearly(matrix) == pytest.approx(log(sum(rows)))
+
+
+def test_with_a_guide_large_permanents_are_found():
+    best = problem_named("permanent-312:n=8")
+    found = [search_for(best, NONE).run(seed, 20_000) for seed in range(3)]
+    assert max(one.score for one in found) == best.best_known
+    assert all(verdict(best, one.construction) == (one.score, None) for one in found)
+
+
+def test_without_the_guide_a_search_does_not_know_where_to_go():
+    problem = problem_named("permanent-312:n=9")
+    guided, alone = Annealer(problem), Annealer(replace(problem, guide=None))
+    assert min(guided.run(i, 20_000).score for i in (0, 1)) > max(alone.run(i, 20_000).score for i in (0, 1))
+
+
+def test_a_guide_without_a_score_is_refused():
+    with pytest.raises(HandloomError, match="give the problem a score too"):
+        Problem(grid(2, 2), guide=lambda a: 0.0)

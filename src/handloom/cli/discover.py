@@ -35,6 +35,7 @@ def discover(
     store: Annotated[Path | None, option("The file of records [records.sqlite].", RUN)] = None,
     seed: SeedOption = 0,
     on: Annotated[str, option("threads, or ray: the workers of a Ray cluster.", RUN)] = "threads",
+    device: Annotated[str, option("Where the model learns, cpu or cuda [cpu].", RUN)] = "cpu",
     compare: Annotated[bool, option("With and without the model, at equal CPU time.", RUN, "--compare")] = False,
     seeds: Annotated[int, option("With --compare: over so many seeds [5].", RUN, min=2)] = 5,
     no_model: Annotated[bool, option("Search alone, for the same time.", MODEL, "--no-model")] = False,
@@ -69,11 +70,11 @@ def discover(
     limits = {"seconds": limit(seconds, minutes), "generations": generations, "until": until, "began": begins(on)}
     if problem is None:
         assert resume is not None
-        show(reopened(resume, store, on, limits), as_json)
+        show(reopened(resume, store, {"on": on, "device": device} | limits), as_json)
     elif compare:
         show_comparison(problem, limits["seconds"] or 30.0, seeds, choices, as_json)
     else:
-        show(begun(problem, store, out, on, limits, choices), as_json)
+        show(begun(problem, store, out, {"on": on, "device": device} | limits | choices), as_json)
 
 
 NAMES = "seed tokens smaller learn samples temperature feedback layers heads width symmetry attempts steps keep"
@@ -105,21 +106,19 @@ def limit(seconds: float | None, minutes: float | None) -> float | None:
     return (seconds or 0.0) + 60 * (minutes or 0.0)
 
 
-def begun(
-    problem: str, store: Path | None, out: Path | None, on: str, limits: dict[str, Any], choices: dict[str, Any]
-) -> "Discovery":
+def begun(problem: str, store: Path | None, out: Path | None, how: dict[str, Any]) -> "Discovery":
     from handloom.discover.runs import begin, keep
     from handloom.learn.folder import Folder
 
-    discovery = begin(problem, store=store or "records.sqlite", on=on, **limits, **choices)
+    discovery = begin(problem, store=store or "records.sqlite", **how)
     keep(discovery, Folder.new(out, problem), problem)
     return discovery
 
 
-def reopened(folder: Path, store: Path | None, on: str, limits: dict[str, Any]) -> "Discovery":
+def reopened(folder: Path, store: Path | None, how: dict[str, Any]) -> "Discovery":
     from handloom.discover.runs import reopen
 
-    return reopen(folder, store, on, **limits)
+    return reopen(folder, store, **how)
 
 
 def show(discovery: "Discovery", as_json: bool) -> None:

@@ -15,6 +15,8 @@ A step changes the construction a little and keeps the change with probability m
 (Metropolis). T falls geometrically in cycles, each twice as long as the one before and started by reheating, hot and
 mild in turn. It is in units of the changes that were seen lately, so that no score is too large or too small for it.
 
+A problem may have a guide, a finer measure than its score: then that is climbed, and the best by it is what is found.
+
 The changes are in moves.py. A score that Numba cannot compile is called as plain Python, with the same steps.
 """
 
@@ -67,7 +69,8 @@ class Annealer:
         moves = (self.conflict, flip_some, undo_flips) if subset else (self.conflict, move, restore)
         compiled_walk: Any = walk
         self.walk = compiled_walk
-        self.kernels = (fast(problem.score), *moves)
+        climbed = problem.guide or problem.score
+        self.kernels = (fast(climbed), *moves)
         self.note: str | None = None
         nowhere: tuple[Any, ...] = (self.begin(0, ()), np.ones(1, np.int64), 0, 0, HOT)  # no steps, only to compile
         try:
@@ -76,7 +79,7 @@ class Annealer:
                 self.walk(*self.kernels, *nowhere)
         except Exception as error:  # of many kinds, for what Numba cannot compile
             self.note = f"the score runs as plain Python, for Numba says: {numba_says(error)}"
-            self.walk, self.kernels = compiled_walk.py_func, (plain(problem.score), *moves)
+            self.walk, self.kernels = compiled_walk.py_func, (plain(climbed), *moves)
 
     def run(
         self, seed: int, steps: int, start: Construction | None = None, stop: Callable[[], bool] = lambda: False
@@ -122,8 +125,9 @@ class Annealer:
             raise self.explained(state, error) from error
         if reached < last:
             self.worth(state.flat)
+            what = "guide" if self.problem.guide else "score"
             raise HandloomError(
-                f"{self.problem}: its score, compiled, is not finite; see that no numbers are too large"
+                f"{self.problem}: its {what}, compiled, is not finite; see that no numbers are too large"
             )
         return last
 
@@ -140,7 +144,7 @@ class Annealer:
 
     def found(self, state: Line | Chosen, steps: int) -> Found:
         score, note = self.worth(state.best), self.note
-        if not math.isclose(score, state.numbers[BEST], rel_tol=1e-6, abs_tol=1e-9):
+        if self.problem.guide is None and not math.isclose(score, state.numbers[BEST], rel_tol=1e-6, abs_tol=1e-9):
             note = f"the score is {score}, but {state.numbers[BEST]} when compiled; whole numbers there end at 2**63"
         return Found(self.read(state.best), score, steps, note)
 

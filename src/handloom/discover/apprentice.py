@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from handloom.discover.followers import learn_together
 from handloom.discover.pool import Member
 from handloom.discover.problem import Problem
 from handloom.discover.settings import AUTO, Settings
@@ -24,15 +25,11 @@ def size_of(space: Space) -> list[int]:
     return [*space.sides, len(space.elements), space.length]
 
 
-class Over(Exception):
-    """The run is to stop, in the middle of training."""
-
-
 class Apprentice:
     """A model that is made when there is something to learn from."""
 
-    def __init__(self, problem: Problem, settings: Settings) -> None:
-        self.problem, self.settings = problem, settings
+    def __init__(self, problem: Problem, settings: Settings, device: str = "cpu") -> None:
+        self.problem, self.settings, self.device = problem, settings, device
         self.temperature = settings.temperature
         self.smaller: list[Sized] = []  # constructions of smaller sizes to learn from besides
         self.tokens: Tokens | None = None
@@ -50,6 +47,7 @@ class Apprentice:
             heads=settings.heads,
             width=settings.width,
             settings=LearnSettings(seed=settings.seed, batch=settings.batch, rate=settings.rate),
+            device=self.device,
         )
         return tokens, speaker
 
@@ -58,10 +56,15 @@ class Apprentice:
         return list(dict.fromkeys([self.problem.space, *(space for space, _ in self.smaller)]))
 
     def learn(
-        self, members: Sequence[Member], newest: int, deadline: float | None, report: Callable[[float], None]
+        self,
+        members: Sequence[Member],
+        newest: int,
+        deadline: float | None,
+        report: Callable[[float], None],
+        stop: Callable[[], bool],
     ) -> None:
-        """Some steps of training, half of them on what came in the newest generation. `report` is told how much is done
-        and may raise Over."""
+        """Some steps of training, half of them on what came in the newest generation. `report` is told how much is
+        done."""
         constructions = [member.construction for member in members]
         if self.speaker is None or self.tokens is None:
             self.tokens, self.speaker = self.begin(constructions)
@@ -71,11 +74,8 @@ class Apprentice:
             self.loss = loss
             report((step - begun) / steps)
 
-        try:
-            strings = self.tokens.strings(constructions, self.smaller)
-            self.loss = self.speaker.train(strings, steps, deadline, self.weights(members, newest), watch)
-        except Over:
-            pass
+        strings, weights = self.tokens.strings(constructions, self.smaller), self.weights(members, newest)
+        self.loss = learn_together(self.speaker, strings, steps, deadline, weights, watch, stop)
 
     def weights(self, members: Sequence[Member], newest: int) -> Any:
         """How often each is learnt from: by its score, if there is feedback; the newest as often as all others."""
@@ -109,4 +109,7 @@ class Apprentice:
         self.temperature = saved["temperature"]
         self.smaller = [(sizes[tuple(size)], tuple(construction)) for size, construction in saved["smaller"]]
         if saved["tokens"] is not None:
-            self.tokens, self.speaker = Tokens.from_json(saved["tokens"], self.spaces), Speaker.load(folder)
+            self.tokens, self.speaker = (
+                Tokens.from_json(saved["tokens"], self.spaces),
+                Speaker.load(folder, self.device),
+            )

@@ -25,7 +25,7 @@ import numpy as np
 from handloom.core import HandloomError
 from handloom.core.errors import shown
 from handloom.core.files import write_atomically
-from handloom.discover.apprentice import Apprentice, Over
+from handloom.discover.apprentice import Apprentice
 from handloom.discover.executors import Attempt, Executor, Outcome, Threads, Workshop
 from handloom.discover.ledger import Ledger
 from handloom.discover.pool import statistics_of
@@ -37,6 +37,7 @@ from handloom.discover.spaces import Construction
 from handloom.discover.store import Record, Store
 from handloom.discover.symmetry import NONE
 from handloom.learn.folder import Folder
+from handloom.learn.runs import check_device
 from handloom.learn.training import interrupts
 
 ROUND = 40  # attempts after which it is looked at which symmetry does best
@@ -64,6 +65,7 @@ class Discovery:
     generations: int | None = None
     until: Number | None = None  # the score at which to stop
     make: Make = on_threads
+    device: str = "cpu"  # where the model learns
     clock: Callable[[], float] = time.monotonic
     began: float | None = None  # by the clock; when the run is made, unless told
     watch: Callable[[Progress], None] = lambda progress: None
@@ -77,12 +79,13 @@ class Discovery:
     told: tuple[Stage, float] = ("done", 0.0)  # what the watcher was last told, and when
 
     def __post_init__(self) -> None:
+        check_device(self.device)
         known, asked = names(self.problem), self.settings.symmetry
         if asked not in (AUTO, *known):
             raise HandloomError(f"{self.problem} has no symmetry {shown(asked)}; it has {', '.join(known)}, or auto")
         self.symmetries = known if asked == AUTO else [asked]
         self.ledger = Ledger(self.problem, self.store, self.settings.keep, self.settings.seed)
-        self.apprentice = Apprentice(self.problem, self.settings)
+        self.apprentice = Apprentice(self.problem, self.settings, self.device)
         self.executor = self.make(self.problem, self.symmetries)
         self.since = self.clock() if self.began is None else self.began
 
@@ -155,7 +158,7 @@ class Discovery:
     def by_model(self) -> Line:
         """A generation of the model: learn, say, improve; and some search."""
         apprentice, pool = self.apprentice, self.ledger.pool
-        apprentice.learn(pool.best(), self.generation - 1, self.deadline(), self.while_learning)
+        apprentice.learn(pool.best(), self.generation - 1, self.deadline(), self.while_learning, self.over)
         self.tell("sampling", 0.0)
         said = [] if self.over() else apprentice.say(self.generation, self.deadline(), self.executor.draw)
         starts = [one.construction for one in said if one.construction is not None]
@@ -180,8 +183,6 @@ class Discovery:
 
     def while_learning(self, done: float) -> None:
         self.tell("learning", done)
-        if self.over():
-            raise Over
 
     def new_ones(self, starts: Sequence[Construction]) -> tuple[list[Construction], list[Number]]:
         """Those that are not in the pool, each once; of those that are, the scores."""

@@ -41,6 +41,7 @@ class Problem:
     space: Space
     forbidden: Rule | Sequence[Rule] | Sequence[Sequence[Element]] = ()
     score: Callable[[Any], Number] | None = None  # of the array of 0s and 1s, of letters' or of values' indices
+    guide: Callable[[Any], float] | None = None  # what a search climbs, where the score says too little
     check: Callable[[list[Element]], str | None] | None = None  # another verifier: of the elements, what is wrong
     symmetries: Symmetries | None = None  # those of the space that the problem has, unless told
     best_known: Number | None = None
@@ -54,6 +55,8 @@ class Problem:
             raise HandloomError(f"a problem's space is {shown(self.space)}; make one with grid, graph, subsets or word")
         if self.score is None and not self.space.is_subset:
             raise HandloomError(f"a problem of {self.space.kind}s needs a score, a function of the {self.space.kind}")
+        if self.guide is not None and self.score is None:
+            raise HandloomError("a guide is for a search by score; give the problem a score too")
         if not self.space.is_subset and (self.rules or self.sets):
             raise HandloomError(f"forbidden is for subsets; let the score of a {self.space.kind} say what is bad")
         for rule in self.rules:

@@ -21,6 +21,7 @@ from handloom.core import HandloomError
 from handloom.core.errors import shown
 from handloom.core.files import one_line, what_is, write_atomically
 from handloom.discover.catalogue import problem_named
+from handloom.discover.followers import join
 from handloom.discover.loop import Discovery, Make, on_threads
 from handloom.discover.problem import Problem
 from handloom.discover.settings import Settings
@@ -32,7 +33,7 @@ COPY = "problem.py"
 
 def discover(problem: str | Problem, **how: Any) -> Discovery:
     """Look for constructions: `seconds`, `generations` or `until` say when to stop, `store` and `folder` where to keep
-    what is found; the rest are Settings. `hl.discover("isosceles:n=10", seconds=5).best.score`"""
+    what is found; the rest are Settings. `discover("isosceles:n=10", seconds=5).best.score`"""
     return begin(problem, **how).run()
 
 
@@ -45,13 +46,17 @@ def begin(
     generations: int | None = None,
     until: float | None = None,
     on: str = "threads",
+    device: str = "cpu",
     began: float | None = None,
     **choices: Any,
 ) -> Discovery:
     """The same, not yet run. Without a folder only the records are kept."""
+    join()
     known = problem_named(problem) if isinstance(problem, str) else problem
     limits: dict[str, Any] = {"seconds": seconds, "generations": generations, "until": until, "began": began}
-    discovery = Discovery(known, Settings.from_json(choices), Store.open(store), make=maker(on), **limits)
+    discovery = Discovery(
+        known, Settings.from_json(choices), Store.open(store), make=maker(on), device=device, **limits
+    )
     if folder is not None:
         keep(discovery, Folder.new(Path(folder), "run"), problem if isinstance(problem, str) else None)
     return discovery
@@ -90,9 +95,11 @@ def reopen(
     folder: str | os.PathLike[str],
     store: str | os.PathLike[str] | None = None,
     on: str = "threads",
+    device: str = "cpu",
     **limits: Any,
 ) -> Discovery:
     """A run as it was after its last whole generation; `limits` are seconds, generations, until and began."""
+    join()
     path = Path(folder)
     about = read_json(path / "run.json", {"problem", "asked", "settings", "store"})
     if not all(isinstance(about[key], str | None) for key in ("problem", "asked", "store")):
@@ -102,7 +109,7 @@ def reopen(
     asked = str(path / about["asked"]) if about["asked"].startswith(COPY) else about["asked"]
     problem = replace(problem_named(asked), name=about["problem"])
     settings, kept = Settings.from_json(about["settings"]), store or about["store"]
-    discovery = Discovery(problem, settings, Store.open(kept), folder=path, make=maker(on), **limits)
+    discovery = Discovery(problem, settings, Store.open(kept), folder=path, make=maker(on), device=device, **limits)
     if what_is(path / "state.json") == "file":
         try:
             restore(discovery, read_json(path / "state.json", {"generation", "ledger", "apprentice"}))

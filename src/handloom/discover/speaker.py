@@ -94,17 +94,18 @@ class Speaker:
         deadline: float | None = None,
         weights: Sequence[float] | Array | None = None,
         report: Callable[[int, float], None] = lambda step, loss: None,
+        stop: Callable[[], bool] = lambda: False,
     ) -> float | None:
-        """Learn from rows of these strings, drawn by their weights, for so many steps or until the deadline (by
-        time.monotonic) would be passed; the mean loss, None if there was no time for a step. `report` is told the
-        number of every step and its loss."""
+        """Learn from rows of these strings, drawn by their weights, for so many steps, until told to stop, or until the
+        deadline (by time.monotonic) would be passed; the mean loss, None if there was no time for a step. `report` is
+        told the number of every step and its loss."""
         if not len(strings):
             raise HandloomError("there are no constructions to learn from")
         self.learner.check(strings)
         self.longest = max(self.longest, int(strings.lengths.max()))
         rows_of, losses, needed = self.batches(strings, weights), list[float](), 0.0
         with self.trainer.at_work():
-            while len(losses) < steps and not self.is_late(deadline, needed):
+            while len(losses) < steps and not self.any_of_us(stop() or is_late(deadline, needed)):
                 began = time.monotonic()
                 losses.append(self.learn(strings, *rows_of(self.step)))
                 needed = time.monotonic() - began  # the next step will take as long
@@ -135,15 +136,13 @@ class Speaker:
 
         return by_weight
 
-    def is_late(self, deadline: float | None, needed: float) -> bool:
-        """Whether what needs so many seconds would end after the deadline; several processes agree on it, for a step
-        is made by all or by none."""
-        late = deadline is not None and time.monotonic() + needed >= deadline
+    def any_of_us(self, done: bool) -> bool:
+        """Whether one of several processes is done: a step is made by all or by none."""
         if not self.processes.share:
-            return late
+            return done
         import torch
 
-        votes = torch.tensor([float(late)], device=self.device)
+        votes = torch.tensor([float(done)], device=self.device)
         self.processes.share(votes)
         return bool(votes[0] > 0)
 
@@ -175,36 +174,49 @@ class Speaker:
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """In a folder that there is: model.safetensors, and checkpoint.safetensors, from which it can go on."""
-        if not self.processes.first:
-            return
+        if self.processes.first:
+            save(self.model(), Path(folder) / "model.safetensors")
+            Folder(Path(folder)).write_checkpoint(*self.packed())
+
+    def packed(self) -> tuple[Arrays, dict[str, Any]]:
+        """All that is needed to go on."""
         arrays = {f"w.{name}": array for name, array in self.trainer.arrays().items()}
         where = {
             "step": self.step,
             "longest": self.longest,
             "prompt": self.prompt,
             "engine": self.engine,
+            "device": self.device,
             "learner": self.learner.to_json(),
             "settings": self.settings.to_json(),
         }
-        save(self.model(), Path(folder) / "model.safetensors")
-        Folder(Path(folder)).write_checkpoint(arrays | self.trainer.moments(), where)
+        return arrays | self.trainer.moments(), where
 
     @classmethod
-    def load(cls, folder: str | os.PathLike[str], device: str = "cpu") -> "Speaker":
+    def load(cls, folder: str | os.PathLike[str], device: str | None = None) -> "Speaker":
         """As it was when it was last saved there."""
         saved = Folder(Path(folder)).checkpoint()
         if saved is None:
             raise HandloomError(f"{shown(str(folder))} has no checkpoint of a model that learns from constructions")
-        arrays, where = saved
         try:
-            learner, settings = Learner.from_json(where["learner"]), Settings.from_json(where["settings"])
-            begun, at = where["engine"], {key: where[key] for key in ("prompt", "step", "longest")}
+            return cls.unpacked(*saved, device)
         except (KeyError, TypeError) as error:
             raise HandloomError(f"{shown(str(folder))}: its checkpoint is not of this kind ({error})") from error
+
+    @classmethod
+    def unpacked(cls, arrays: Arrays, where: dict[str, Any], device: str | None = None) -> "Speaker":
+        learner, settings = Learner.from_json(where["learner"]), Settings.from_json(where["settings"])
+        begun, device = where["engine"], device or where.get("device", "cpu")
+        at = {key: where[key] for key in ("prompt", "step", "longest")}
         asked = "auto" if begun == "native" else begun  # where the native engine is not there, torch goes on
         if choose_engine(asked, learner, settings, device, Processes()).name != begun:
             settings = replace(settings, lanes=0)
         return cls(learner, settings, engine=asked, device=device, saved=arrays, **at)
+
+
+def is_late(deadline: float | None, needed: float) -> bool:
+    """Whether what needs so many seconds would end after the deadline."""
+    return deadline is not None and time.monotonic() + needed >= deadline
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,10 @@ the loss that one process alone would have. The first process evaluates and writ
 """
 
 import os
+from datetime import timedelta
 from typing import Any
+
+PATIENCE = timedelta(days=30)  # of a process that waits for another, which may have much else to do
 
 
 class Processes:
@@ -23,10 +26,21 @@ class Processes:
             import torch.distributed as dist
 
             if not dist.is_initialized():
-                dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+                cuda = torch.cuda.is_available()
+                if cuda:
+                    torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)))
+                dist.init_process_group("cpu:gloo,cuda:nccl" if cuda else "gloo", timeout=PATIENCE)
 
     def add_up(self, tensor: Any) -> None:
         """The sum of this tensor over all processes, in its place."""
         import torch.distributed as dist
 
         dist.all_reduce(tensor)
+
+    def told(self, message: Any) -> Any:
+        """What the first process says, in all of them."""
+        import torch.distributed as dist
+
+        said = [message]
+        dist.broadcast_object_list(said)
+        return said[0]

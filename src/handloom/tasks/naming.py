@@ -51,7 +51,11 @@ def given(
 ) -> dict[str, Any]:
     """The values that a text, and what is given beside it, have for the parameters of a function."""
     known = parameters(name, function)
-    values = dict(pieces(name, function, text)) | dict(beside or {})
+    written = list(pieces(name, function, text))
+    values = dict(written) | dict(beside or {})
+    if len(dict(written)) < len(written):
+        twice = next(key for key, _ in written if [other for other, _ in written].count(key) > 1)
+        raise HandloomError(f"{name} has {twice}= twice; give it once")
     for key, value in values.items():
         if key not in known:
             raise HandloomError(f"{name} has no parameter {shown(key)}; write {usage(name, function)}")
