@@ -76,13 +76,14 @@ class Workshop:
         return self.searches[symmetry]
 
     def attempt(self, task: Attempt, stop: Stop) -> Outcome | None:
-        symmetry = self.nearest(task.start, stop) if task.symmetry == "any" else task.symmetry
+        plain = self.search(NONE, stop) if task.start is not None else None
+        lost = task.symmetry == NONE and task.start is not None and not isinstance(plain, OrbitSearch)  # has no tables
+        symmetry = self.nearest(task.start, stop) if task.symmetry == "any" or lost else task.symmetry
         found = self.search(symmetry, stop)
         if found is None:
             return None
         if task.start is None:
             return Outcome(found.run(task.seed, task.steps, None, stop), symmetry)
-        plain = self.search(NONE, stop)
         if plain is None:
             return None
         before = plain.run(task.seed, 0, task.start, stop)

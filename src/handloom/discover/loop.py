@@ -42,6 +42,8 @@ from handloom.learn.training import interrupts
 
 ROUND = 40  # attempts after which it is looked at which symmetry does best
 PLAIN = 4  # in a generation of the model, search alone makes a fourth of its attempts
+TRIES = 4  # searches after which a symmetry may be left alone,
+NEAR = 0.9  # if it has not led to this share of the best score
 FEWEST = 10  # constructions to learn from
 TOLD = 0.1  # seconds between two words to whoever watches
 
@@ -210,18 +212,25 @@ class Discovery:
         return scores
 
     def next_attempt(self, from_pool: bool) -> Attempt:
-        """Symmetries in turn, but every other time the one that did best, or one from the pool; lengths by Luby's
+        """Symmetries in turn, but every other time one that did best, or one from the pool; lengths by Luby's
         sequence for each."""
-        seed, best_under = self.next_seed(), self.ledger.best_under
+        seed = self.next_seed()
         if from_pool and self.number % 2 and self.ledger.pool.members:
             members = self.ledger.pool.best()
             chosen = members[int(np.random.default_rng(seed).integers(len(members)))]
             kept = "any" if self.number % 4 == 1 else NONE  # its symmetry, or else what breaks it
             return Attempt(kept, seed, self.length("pool"), chosen.construction)
-        turn = self.symmetries[self.number // 4 % len(self.symmetries)]
-        leader = max(best_under, key=lambda name: best_under[name], default=turn)
-        symmetry = leader if self.number % 4 < 2 and leader in self.symmetries else turn
+        some = self.abreast(1.0 if self.number % 4 < 2 else NEAR) or self.symmetries
+        symmetry = some[self.number // 4 % len(some)]
         return Attempt(symmetry, seed, self.length(symmetry))
+
+    def abreast(self, share: float) -> list[str]:
+        """The symmetries under which so large a share of the best score was reached, or that have hardly been tried,
+        unless it is the best that are asked for."""
+        best_under = {name: self.ledger.best_under.get(name, 0) for name in self.symmetries}
+        enough = share * max(best_under.values())
+        new = [name for name in self.symmetries if share < 1.0 and self.turns[name] < TRIES]
+        return [name for name, best in best_under.items() if best >= enough > 0 or name in new]
 
     def length(self, what: str) -> int:
         self.turns[what] += 1

@@ -61,12 +61,23 @@ def mark_within(test: Test, xy: Array, sorted_by_orbit: Array, starts: Array, ap
 
 @kernel()
 def mark_thirds(test: Test, xy: Array, of: Array, a: int, rest: Array, first: int, mark: Array) -> None:
-    """Which two orbits, counted from the first on, make three with this element that are forbidden."""
+    """Which two orbits, counted from the first on, make three with this element that are forbidden. The element comes
+    before all of the rest."""
+    for i in range(len(rest)):
+        b = rest[i]
+        for c in rest[i + 1 :]:
+            if test(xy, a, b, c, c, c):
+                mark[min(of[b], of[c]) - first, max(of[b], of[c]) - first] = True
+
+
+@kernel()
+def mark_thirds_of_any(test: Test, xy: Array, of: Array, a: int, rest: Array, first: int, mark: Array) -> None:
+    """The same for an element that may come anywhere."""
     for i in range(len(rest)):
         b = rest[i]
         for c in rest[i + 1 :]:
             if ordered(test, xy, a, b, c):
-                mark[of[b] - first, of[c] - first] = True
+                mark[min(of[b], of[c]) - first, max(of[b], of[c]) - first] = True
 
 
 @kernel(cache=True)
@@ -130,15 +141,15 @@ def table_of_thirds(
         rest = np.flatnonzero(beside[of])
         element, *others = orbits.members[first]
 
-        def marked(a: int) -> Array:
+        def marked(how: Callable[..., None], a: int) -> Array:
             mark = np.zeros((count - first, count - first), np.bool_)
             for test in tests:
-                mark_thirds(test, xy, of, a, rest, first, mark)
-            return mark | mark.T
+                how(test, xy, of, a, rest, first, mark)
+            return mark
 
-        mark = marked(element)
+        mark = marked(mark_thirds, element)
         some = others if len(of) ** 3 <= ALL_TRIED else others[:1] if first % 16 == 0 else []
-        if any((marked(a) != mark).any() for a in some):
+        if any((marked(mark_thirds_of_any, a) != mark).any() for a in some):
             raise Broken(f"the symmetry {orbits.name} does not keep what is forbidden")
         b, c = listed[first].T - first
         mark[b, c] |= beside[b + first] & beside[c + first]
