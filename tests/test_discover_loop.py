@@ -129,7 +129,7 @@ def test_every_symmetry_has_its_turn(tmp_path):
     run = Discovery(problem_named("isosceles:n=4"), Settings(model=False), Store.open(tmp_path / "s"))
     assert len(run.symmetries) == 8
     for leader in run.symmetries:
-        run.ledger.best_under = dict.fromkeys(run.symmetries, 1) | {leader: 2}
+        run.ledger.best_under = dict.fromkeys(run.symmetries, 19) | {leader: 20}
         for from_pool in (False, True):
             if from_pool:
                 run.ledger.pool.add((0,), 1, 0)
@@ -137,6 +137,19 @@ def test_every_symmetry_has_its_turn(tmp_path):
             asked = Counter(attempt.symmetry for attempt in drawn if attempt.start is None)
             assert set(asked) == set(run.symmetries), (leader, asked)
             assert asked[leader] > max(asked[name] for name in run.symmetries if name != leader)
+    run.executor.close()
+
+
+def test_symmetries_that_lag_behind_are_tried_a_few_times_and_the_best_take_turns(tmp_path):
+    run = Discovery(problem_named("isosceles:n=4"), Settings(model=False), Store.open(tmp_path / "s"))
+    first = Counter(run.next_attempt(False).symmetry for _ in range(40))
+    assert set(first) == set(run.symmetries)  # nothing is known yet
+    run.ledger.best_under = dict.fromkeys(run.symmetries, 10) | {"mirror": 20, "diagonal": 20, "none": 18}
+    run.turns["mirrors"] = 0
+    asked = Counter(run.next_attempt(False).symmetry for _ in range(400))
+    assert set(asked) == {"mirror", "diagonal", "none", "mirrors"}
+    assert asked["mirrors"] < 8
+    assert asked["mirror"] > 2 * asked["none"] < 2 * asked["diagonal"]
     run.executor.close()
 
 
