@@ -5,14 +5,11 @@
     ('isosceles:n=10', 18, 'isosceles:n=9')
 
 A file defines `problem`, a Problem or a function that makes one (examples/problem.py).
-
-Functions are named as module:function and loaded when they are used.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -20,23 +17,14 @@ from handloom.core import HandloomError
 from handloom.core.errors import shown
 from handloom.discover.problem import Problem
 from handloom.discover.problems import Make, size_parameter
+from handloom.tasks import naming
 from handloom.tasks.naming import given, nearest
 from handloom.tasks.naming import parameters as parameters_of
 from handloom.tasks.user_file import Wanted, defined, python_file
 
 
-@dataclass(frozen=True)
-class Entry:
-    """What is looked for, in a few words, and the function that makes the problem, in handloom.discover.problems."""
-
-    about: str
-    function: str
-
-    @property
-    def make(self) -> Make:
-        module, _, name = self.function.partition(":")
-        made: Make = getattr(import_module(f"handloom.discover.problems.{module}"), name)
-        return made
+class Entry(naming.Entry):
+    package = "handloom.discover.problems"
 
 
 PROBLEMS = {

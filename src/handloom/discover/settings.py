@@ -1,11 +1,12 @@
 """How a run of discovery goes: all but the problem, in one frozen value that goes into the run's folder."""
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from handloom.core import HandloomError
 from handloom.core.config import is_number, whole
 from handloom.core.errors import shown
+from handloom.learn.settings import checked
 
 AUTO = "auto"
 
@@ -47,7 +48,4 @@ class Settings:
 
     @classmethod
     def from_json(cls, values: Any) -> "Settings":
-        known = {f.name for f in fields(cls)}
-        if not isinstance(values, dict) or not set(values) <= known:
-            raise HandloomError(f"settings must be an object with some of {', '.join(sorted(known))}")
-        return cls(**values)
+        return cls(**checked(values, cls))

@@ -62,7 +62,12 @@ class Settings:
 
     @classmethod
     def from_json(cls, values: Any) -> "Settings":
-        known = {f.name for f in fields(cls)}
-        if not isinstance(values, dict) or not set(values) <= known:
-            raise HandloomError(f"settings must be an object with some of {', '.join(sorted(known))}")
-        return cls(**values)
+        return cls(**checked(values, cls))
+
+
+def checked(values: Any, kind: Any) -> dict[str, Any]:
+    """Values for the fields of a dataclass, from JSON."""
+    known = {f.name for f in fields(kind)}
+    if not isinstance(values, dict) or not set(values) <= known:
+        raise HandloomError(f"settings must be an object with some of {', '.join(sorted(known))}")
+    return values

@@ -6,39 +6,19 @@
 A rule alone, `s[13]==s[22]`, is short for strings:rule=s[13]==s[22]. Instead of a name there may be a file: any text
 file, one string a line; or a Python file of one's own that defines `task`, a Task or a Language, or a function that
 makes one (examples/task.py).
-
-Functions are named as module:function and loaded when they are used.
 """
 
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from handloom.core import HandloomError
 from handloom.core.errors import shown
 from handloom.tasks.language import Language
-from handloom.tasks.naming import given, nearest
+from handloom.tasks.naming import Entry, given, nearest
 from handloom.tasks.task import Task
 from handloom.tasks.textfile import text_file
 from handloom.tasks.user_file import Wanted, defined, python_file
-
-
-@dataclass(frozen=True)
-class Entry:
-    """What there is to learn, in a few words, and the function that makes it, in handloom.tasks."""
-
-    about: str
-    function: str
-
-    @property
-    def make(self) -> Callable[..., Task | Language]:
-        module, _, name = self.function.partition(":")
-        made: Callable[..., Task | Language] = getattr(import_module(f"handloom.tasks.{module}"), name)
-        return made
-
 
 TASKS = {
     "strings": Entry("random strings under a rule such as s[13]==s[22]", "strings:strings"),

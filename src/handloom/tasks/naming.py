@@ -14,10 +14,29 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, ClassVar, NamedTuple
 
 from handloom.core import HandloomError
 from handloom.core.errors import shown
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Of a catalogue: what the thing is, in a few words, and the function that makes it, as module:function within the
+    package. It is loaded when it is used."""
+
+    about: str
+    function: str
+    package: ClassVar[str] = "handloom.tasks"
+
+    @property
+    def make(self) -> Callable[..., Any]:
+        module, _, name = self.function.partition(":")
+        made: Callable[..., Any] = getattr(import_module(f"{self.package}.{module}"), name)
+        return made
+
 
 KINDS = {int: "a whole number", float: "a number", str: "text"}  # what parameters may be
 
