@@ -1,6 +1,5 @@
-"""The search for subsets: symmetry, tables of what is forbidden, steps, workers; by brute force and known values."""
+"""The search for subsets: tables of what is forbidden, and steps; by brute force and known values."""
 
-import time
 from itertools import chain, combinations
 
 import numpy as np
@@ -12,127 +11,13 @@ from numba import njit
 from handloom.core import HandloomError
 from handloom.discover import Problem, graph, grid, search, subsets, verdict
 from handloom.discover.anneal import Annealer
-from handloom.discover.canonical import canonical
 from handloom.discover.catalogue import problem_named
 from handloom.discover.conflicts import conflicts
 from handloom.discover.executors import Attempt, Threads, Workshop
 from handloom.discover.rules import compiled
 from handloom.discover.searches import OrbitSearch, names, search_for
-from handloom.discover.symmetry import NONE, orbits, orbits_of, symmetries_of
+from handloom.discover.symmetry import NONE, orbits, orbits_of
 from handloom.discover.thirds import TooLarge
-
-SPACES = {
-    "square": grid(4, 4),
-    "odd square": grid(5, 5),
-    "rectangle": grid(3, 5),
-    "row": grid(6),
-    "cube": grid(3, 3, 3),
-    "box": grid(2, 3, 4),
-    "graph": graph(7),
-}
-
-
-# Symmetry
-
-
-@pytest.mark.parametrize("space", SPACES.values(), ids=SPACES)
-def test_a_group_is_closed_and_its_orbits_partition_the_elements(space):
-    assert space.symmetries
-    for name, maps in space.symmetries.items():
-        made = orbits(space, name, maps)
-        group = {tuple(one) for one in made.group.tolist()}
-        assert len(group) == len(made.group)
-        assert tuple(range(len(space.elements))) in group
-        assert all(tuple(a[i] for i in b) in group for a in group for b in group)
-        assert sorted(np.concatenate(made.members).tolist()) == list(range(len(space.elements)))
-        for number, members in enumerate(made.members):
-            assert set(made.of[members]) == {number}
-            assert {image[members[0]] for image in group} == set(members.tolist())
-            assert made.first[number] == min(members)
-            assert made.weights[number] == len(members)
-
-
-@pytest.mark.parametrize(
-    ("space", "sizes"),
-    [
-        (grid(4, 4), {"mirror": 2, "mirrors": 4, "rotation-180": 2, "rotation-90": 4, "diagonal": 2, "diagonals": 4}),
-        (grid(4, 4), {"square": 8}),
-        (grid(3, 5), {"mirror": 2, "mirrors": 4, "rotation-180": 2}),
-        (grid(3, 3, 3), {"mirror": 2, "mirrors": 4, "antipodal": 2, "cycle": 3, "antipodal-cycle": 6}),
-        (grid(6), {"mirror": 2}),
-        (graph(7), {f"turn-{k}": k for k in range(2, 8)}),
-    ],
-)
-def test_every_named_symmetry_generates_a_group_of_the_known_size(space, sizes):
-    for name, size in sizes.items():
-        assert len(orbits(space, name, space.symmetries[name]).group) == size
-
-
-def test_the_orbits_of_a_point_are_those_one_draws_by_hand():
-    space = grid(4, 4)
-
-    def orbit(name, point):
-        made = orbits(space, name, space.symmetries[name])
-        return {space.elements[i] for i in made.members[made.of[space.index[point]]]}
-
-    assert orbit("mirror", (0, 1)) == {(0, 1), (3, 1)}
-    assert orbit("mirrors", (0, 1)) == {(0, 1), (3, 1), (0, 2), (3, 2)}
-    assert orbit("rotation-180", (0, 1)) == {(0, 1), (3, 2)}
-    assert orbit("rotation-90", (0, 1)) == {(0, 1), (1, 3), (3, 2), (2, 0)}
-    assert orbit("diagonal", (0, 1)) == {(0, 1), (1, 0)}
-    assert orbit("diagonals", (0, 1)) == {(0, 1), (1, 0), (3, 2), (2, 3)}
-    assert len(orbit("square", (0, 1))) == 8
-    assert orbit("square", (0, 0)) == {(0, 0), (0, 3), (3, 0), (3, 3)}
-
-
-def test_a_turn_of_a_graph_moves_whole_circles_of_vertices_and_leaves_the_rest():
-    turn = graph(7).symmetries["turn-3"][0]
-    assert [turn(edge) for edge in ((0, 1), (1, 2), (0, 2), (3, 5), (5, 6), (0, 6))] == [
-        *((1, 2), (0, 2), (0, 1)),
-        *((3, 4), (3, 6), (1, 6)),
-    ]
-
-
-def beside(a, b):
-    """Neighbours in a row of the grid: kept by mirrors and by half a turn, not by a quarter or by a diagonal."""
-    return a[1] == b[1] and (a[0] - b[0]) * (a[0] - b[0]) == 1
-
-
-def test_a_symmetry_of_the_space_that_does_not_hold_is_dropped():
-    assert set(symmetries_of(Problem(grid(4, 4), forbidden=beside))) == {"mirror", "mirrors", "rotation-180"}
-    assert not symmetries_of(Problem(grid(4, 4), forbidden=[[(0, 1), (2, 1)]]))
-    assert not symmetries_of(Problem(grid(4, 4), score=lambda chosen: chosen[0].sum()))
-
-
-@pytest.mark.parametrize("forbidden", [beside, [[(0, 1), (2, 1)]]])
-def test_a_symmetry_that_is_declared_and_does_not_hold_is_refused(forbidden):
-    space = grid(4, 4)
-    told = {"rotation-90": space.symmetries["rotation-90"]}
-    with pytest.raises(HandloomError, match=r"'rotation-90' does not keep what is forbidden: .*leave it out"):
-        names(Problem(space, forbidden=forbidden, symmetries=told))
-
-
-@pytest.mark.parametrize("one", [lambda x: x + 1, lambda x: 0, lambda x: "a"])
-def test_a_map_that_is_no_permutation_of_the_elements_is_refused(one):
-    problem = Problem(subsets(range(6)), forbidden=[[0, 1]], symmetries={"odd": (one,)})
-    with pytest.raises(HandloomError, match=r"the symmetry 'odd' takes .* it must take every element to another"):
-        names(problem)
-
-
-def test_an_unknown_symmetry_is_refused_with_those_that_there_are():
-    with pytest.raises(HandloomError, match="no symmetry 'square'; it has none, mirror"):
-        orbits_of(Problem(grid(6), forbidden=[[(0,), (5,)]]), "square")
-
-
-@given(st.sets(st.integers(0, 15)), st.sampled_from(["mirror", "rotation-90", "square"]))
-def test_a_canonical_form_is_the_same_for_all_images_and_is_one_of_them(chosen, name):
-    space = grid(4, 4)
-    group = orbits(space, name, space.symmetries[name]).group
-    images = [tuple(sorted(one[list(chosen)].tolist())) for one in group]
-    forms = {canonical(space, group, image) for image in images}
-    assert len(forms) == 1
-    assert forms <= set(images)
-
 
 # Tables of what is forbidden
 
@@ -531,91 +416,6 @@ def test_elements_of_a_forbidden_set_must_be_in_the_space():
         search_for(Problem(grid(3, 3), forbidden=[[(0, 0), (3, 3)]], name="outside", symmetries={}), NONE)
 
 
-# Workers
-
-
-def attempts_of(count, steps=400):
-    kinds = [NONE, "mirror", "any", "diagonal"]
-    start = (0, 1, 2, 9, 17, 30)
-    return [Attempt(kinds[i % 4], i, steps * (1 + i % 5), start if i % 4 == 2 else None) for i in range(count)]
-
-
-def test_outcomes_come_in_order_and_are_the_same_with_any_number_of_workers():
-    problem, workshop = PROBLEMS[1], None
-    results = []
-    for workers in (1, 2, 4):
-        workshop = workshop or Workshop(problem, names(problem))
-        threads = Threads(workshop, workers)
-        results.append(list(threads.outcomes(attempts_of(40), lambda: False)))
-        threads.close()
-    assert results[0] == results[1] == results[2]
-    assert len(results[0]) == 40
-    for task, outcome in zip(attempts_of(40), results[0], strict=True):
-        assert task.symmetry in ("any", outcome.symmetry)
-        assert verdict(problem, outcome.found.construction) == (outcome.found.score, None)
-        assert (outcome.before is None) == (task.start is None)
-        plain = workshop.search(outcome.symmetry, lambda: False)
-        if task.start is None:
-            assert outcome.found == plain.run(task.seed, task.steps)
-        else:
-            assert outcome.found.score >= outcome.before
-            assert not outcome.legal
-
-
-def test_a_legal_start_is_said_to_be_so_and_never_lost():
-    problem = PROBLEMS[1]
-    workshop = Workshop(problem, names(problem))
-    best = max((workshop.search(NONE, lambda: False).run(s, 4_000) for s in range(5)), key=lambda found: found.score)
-    outcome = workshop.attempt(Attempt("mirror", 0, 10, best.construction), lambda: False)
-    assert outcome.legal
-    assert outcome.before == outcome.found.score == best.score
-
-
-def test_an_attempt_that_cannot_be_made_under_its_symmetry_gives_none():
-    problem = problem_named("isosceles:n=2")  # a quarter turn takes every point to all four
-    threads = Threads(Workshop(problem, names(problem)), 2)
-    first, second = threads.outcomes([Attempt("rotation-90", 0, 10), Attempt(NONE, 0, 10)], lambda: False)
-    threads.close()
-    assert first is None
-    assert second.found.score == 2
-
-
-def test_stopping_ends_a_long_search_within_a_second():
-    problem = PROBLEMS[1]
-    search_of(problem, NONE).run(0, 10)  # compiled
-    workshop = Workshop(problem, [NONE])
-    workshop.searches[NONE] = search_of(problem, NONE)
-    threads = Threads(workshop, 2)
-    began = time.monotonic()
-    assert (
-        list(threads.outcomes([Attempt(NONE, i, 10**12) for i in range(4)], lambda: time.monotonic() > began + 0.3))
-        == []
-    )
-    assert 0.3 <= time.monotonic() - began < 1.3
-    again = list(threads.outcomes([Attempt(NONE, 1, 100)], lambda: time.monotonic() > began + 5))
-    threads.close()  # the workers are free again, too
-    assert [outcome.found.steps for outcome in again] == [100]
-    assert time.monotonic() - began < 3
-
-
-def test_a_search_that_is_told_to_stop_gives_what_it_has():
-    made = search_of(PROBLEMS[1], NONE)
-    began = time.monotonic()
-    found = made.run(0, 10**12, None, lambda: time.monotonic() > began + 0.2)
-    assert time.monotonic() - began < 1.2
-    assert 0 < found.steps < 10**12
-    assert verdict(PROBLEMS[1], found.construction) == (found.score, None)
-
-
-def test_tables_are_given_up_when_told_to_stop():
-    problem = PROBLEMS[1]
-    assert conflicts(problem, orbits_of(problem, NONE), lambda: True) is None
-    workshop = Workshop(problem, [NONE])
-    assert workshop.attempt(Attempt(NONE, 0, 10), lambda: True) is None
-    assert workshop.searches == {}  # it is made when there is time
-    assert workshop.attempt(Attempt(NONE, 0, 10), lambda: False) is not None
-
-
 @njit
 def draws(state, most, count):
     return [search.below(state, most) for _ in range(count)], [search.unit(state) for _ in range(count)]
@@ -629,9 +429,3 @@ def test_the_numbers_of_a_search_are_spread_evenly():
     assert units.min() >= 0
     assert units.max() < 1
     assert ((np.histogram(units, 7, (0, 1))[0] - 2_000) ** 2 / 2_000).sum() < 30
-
-
-@pytest.mark.parametrize("element", [2.5, "x", True, (), (1, "x"), [1], ((0, 1), (2, 3))])
-def test_elements_that_are_not_whole_numbers_are_refused(element):
-    with pytest.raises(HandloomError, match="is not an element; each must be a whole number"):
-        subsets([1, element])
