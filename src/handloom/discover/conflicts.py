@@ -19,7 +19,15 @@ from handloom.discover.compiling import kernel
 from handloom.discover.problem import Problem, arity
 from handloom.discover.rules import Test, compiled, coordinates
 from handloom.discover.symmetry import Orbits
-from handloom.discover.thirds import MOST_TRIED, Stop, TooLarge, mark_within, on_all_cores, table_of_thirds
+from handloom.discover.thirds import (
+    MOST_TRIED,
+    Stop,
+    TooLarge,
+    in_any_order,
+    mark_within,
+    on_all_cores,
+    table_of_thirds,
+)
 
 Array = np.ndarray[Any, Any]
 
@@ -58,7 +66,7 @@ def conflicts(problem: Problem, orbits: Orbits, stop: Stop = never_stop) -> Conf
         elif size == 2:
             mark_pairs(test, xy, of, apart)
         elif size == 3:
-            mark_within(test, xy, np.concatenate(orbits.members), np.cumsum([0, *orbits.weights]), apart)
+            mark_within(in_any_order(test), xy, np.concatenate(orbits.members), np.cumsum([0, *orbits.weights]), apart)
         else:
             rows.append(tried_sets(test, size, xy, of, stop))
     if stop():

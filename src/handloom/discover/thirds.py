@@ -6,8 +6,9 @@ Orbits come in the order of their first elements, so that this element comes bef
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -35,48 +36,42 @@ class Broken(HandloomError):
     """What is forbidden is not kept by the symmetry, which only seemed so where it was tried."""
 
 
-@kernel(no_cpython_wrapper=True)
-def ordered(test: Test, xy: Array, a: int, b: int, c: int) -> bool:
-    """A rule is asked about elements in ascending order, so that it may be about which comes first."""
-    low, high = min(a, b, c), max(a, b, c)
-    return test(xy, low, a + b + c - low - high, high, high, high)
+@lru_cache(maxsize=64)
+def in_any_order(test: Test) -> Test:
+    """A rule is asked about elements in ascending order, so that it may be about which comes first; this one sorts
+    them."""
+
+    def ordered(xy: Array, a: int, b: int, c: int, d: int, e: int) -> bool:
+        low, high = min(a, b, c), max(a, b, c)
+        return test(xy, low, a + b + c - low - high, high, high, high)
+
+    return kernel()(ordered)
 
 
 @kernel()
 def mark_within(test: Test, xy: Array, sorted_by_orbit: Array, starts: Array, apart: Array) -> None:
-    """Which orbits a rule of three elements keeps apart; one that is apart from itself is forbidden."""
+    """Which orbits a rule of three elements, in any order, keeps apart; one that is apart from itself is forbidden."""
     for first in range(len(starts) - 1):
         a = sorted_by_orbit[starts[first]]
         for second in range(first, len(starts) - 1):
             theirs = sorted_by_orbit[starts[second] : starts[second + 1]]
             for b in sorted_by_orbit[starts[first] + 1 : starts[first + 1]]:
                 for c in theirs:
-                    if c not in (a, b) and ordered(test, xy, a, b, c):
+                    if c not in (a, b) and test(xy, a, b, c, c, c):
                         apart[first, second] = apart[second, first] = True
             for i in range(len(theirs)):
                 for c in theirs[i + 1 :]:
-                    if theirs[i] != a and ordered(test, xy, a, theirs[i], c):
+                    if theirs[i] != a and test(xy, a, theirs[i], c, c, c):
                         apart[first, second] = apart[second, first] = True
 
 
 @kernel()
 def mark_thirds(test: Test, xy: Array, of: Array, a: int, rest: Array, first: int, mark: Array) -> None:
-    """Which two orbits, counted from the first on, make three with this element that are forbidden. The element comes
-    before all of the rest."""
+    """Which two orbits, counted from the first on, make three with this element that are forbidden."""
     for i in range(len(rest)):
         b = rest[i]
         for c in rest[i + 1 :]:
             if test(xy, a, b, c, c, c):
-                mark[min(of[b], of[c]) - first, max(of[b], of[c]) - first] = True
-
-
-@kernel()
-def mark_thirds_of_any(test: Test, xy: Array, of: Array, a: int, rest: Array, first: int, mark: Array) -> None:
-    """The same for an element that may come anywhere."""
-    for i in range(len(rest)):
-        b = rest[i]
-        for c in rest[i + 1 :]:
-            if ordered(test, xy, a, b, c):
                 mark[min(of[b], of[c]) - first, max(of[b], of[c]) - first] = True
 
 
@@ -130,6 +125,7 @@ def table_of_thirds(
     if count > MOST_ORBITS or len(tests) * count * len(of) ** 2 / 6 > MOST_TRIED:
         raise TooLarge(f"{count:,} orbits are too many for tables of three")
     listed = np.split(triples[:, 1:], np.searchsorted(triples[:, 0], np.arange(1, count)))
+    sorting = [in_any_order(test) for test in tests]
     total = done = 0
 
     def row_of(first: int) -> Array | None:
@@ -141,15 +137,15 @@ def table_of_thirds(
         rest = np.flatnonzero(beside[of])
         element, *others = orbits.members[first]
 
-        def marked(how: Callable[..., None], a: int) -> Array:
+        def marked(asked: Sequence[Test], a: int) -> Array:
             mark = np.zeros((count - first, count - first), np.bool_)
-            for test in tests:
-                how(test, xy, of, a, rest, first, mark)
+            for test in asked:
+                mark_thirds(test, xy, of, a, rest, first, mark)
             return mark
 
-        mark = marked(mark_thirds, element)
+        mark = marked(tests, element)
         some = others if len(of) ** 3 <= ALL_TRIED else others[:1] if first % 16 == 0 else []
-        if any((marked(mark_thirds_of_any, a) != mark).any() for a in some):
+        if any((marked(sorting, a) != mark).any() for a in some):
             raise Broken(f"the symmetry {orbits.name} does not keep what is forbidden")
         b, c = listed[first].T - first
         mark[b, c] |= beside[b + first] & beside[c + first]
