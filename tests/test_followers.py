@@ -22,6 +22,7 @@ def launched(where, *words):
     return subprocess.run([*TORCHRUN, *words], cwd=where, capture_output=True, text=True, timeout=300, env=threads)
 
 
+@pytest.mark.slow
 def test_two_processes_learn_together_and_one_of_them_keeps_what_is_found(tmp_path):
     done = launched(tmp_path, "-m", "handloom", "discover", "no-three-in-line:n=5", *WORDS, "--json")
     assert done.returncode == 0, done.stderr

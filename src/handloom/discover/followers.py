@@ -32,11 +32,14 @@ def join() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first one says when it is over
     while (task := processes.told(None)) is not None:
         follow(*task)
+    processes.part()
     sys.exit(0)
 
 
 def release() -> None:
-    Processes().told(None)
+    processes = Processes()
+    processes.told(None)
+    processes.part()
 
 
 def learn_together(
