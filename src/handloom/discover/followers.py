@@ -7,8 +7,8 @@ is made by all of them together (learn/processes.py). Searching, sampling and ke
 """
 
 import atexit
+import os
 import signal
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -32,14 +32,11 @@ def join() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first one says when it is over
     while (task := processes.told(None)) is not None:
         follow(*task)
-    processes.part()
-    sys.exit(0)
+    os._exit(0)  # at once: what torch has running must not be taken apart while the first one ends too
 
 
 def release() -> None:
-    processes = Processes()
-    processes.told(None)
-    processes.part()
+    Processes().told(None)
 
 
 def learn_together(

@@ -44,9 +44,3 @@ class Processes:
         said = [message]
         dist.broadcast_object_list(said)
         return said[0]
-
-    def part(self) -> None:
-        """The end of working together. A process that ended without it might be ended by its threads."""
-        import torch.distributed as dist
-
-        dist.destroy_process_group()
