@@ -461,6 +461,40 @@ def test_without_the_guide_a_search_does_not_know_where_to_go():
     assert min(guided.run(i, 20_000).score for i in (0, 1)) > max(alone.run(i, 20_000).score for i in (0, 1))
 
 
+def no_number(a):
+    return "far"
+
+
+def not_finite(a):
+    return 1.0 / (a.sum() - a.sum())
+
+
+def raising(a):
+    raise KeyError("lost")
+
+
+@pytest.mark.parametrize(
+    ("guide", "words"),
+    [
+        (no_number, "its guide is 'far'; it must be a finite number"),
+        (not_finite, "its guide is .*; it must be a finite number"),
+        (raising, "its guide: raising, line .*lost"),
+    ],
+)
+def test_a_guide_that_gives_no_number_is_said_to_be_so(guide, words):
+    problem = Problem(grid(2, 2), score=lambda a: a.sum(), guide=guide, name="p")
+    with pytest.raises(HandloomError, match=words) as caught:
+        Annealer(problem).run(0, 100)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("what", ["score", "guide", "check"])
+def test_what_is_not_a_function_is_refused(what):
+    functions = {"score": lambda a: 1, "guide": lambda a: 1.0, "check": lambda a: None} | {what: "climb"}
+    with pytest.raises(HandloomError, match=f"{what}='climb' must be a function"):
+        Problem(grid(2, 2), **functions)
+
+
 def test_a_guide_without_a_score_is_refused():
     with pytest.raises(HandloomError, match="give the problem a score too"):
         Problem(grid(2, 2), guide=lambda a: 0.0)

@@ -29,6 +29,8 @@ from typing import Any
 import numpy as np
 
 from handloom.core import HandloomError
+from handloom.core.config import is_number
+from handloom.core.errors import shown
 from handloom.discover.compiling import fast, kernel, numba_says
 from handloom.discover.found import Found, completed, first_construction, known
 from handloom.discover.moves import (
@@ -121,15 +123,29 @@ class Annealer:
             with np.errstate(all="ignore"):
                 reached = self.walk(*self.kernels, state, ends, first, last, heat)
         except Exception as error:
-            self.worth(state.flat)  # raises what plain Python has to say, which is more
+            self.ask_plainly(state.flat)
             raise self.explained(state, error) from error
         if reached < last:
-            self.worth(state.flat)
+            self.ask_plainly(state.flat)
             what = "guide" if self.problem.guide else "score"
             raise HandloomError(
                 f"{self.problem}: its {what}, compiled, is not finite; see that no numbers are too large"
             )
         return last
+
+    def ask_plainly(self, flat: Array) -> None:
+        """Raise what the score or the guide has to say in plain Python, which is more than when compiled."""
+        self.worth(flat)
+        if self.problem.guide is None:
+            return
+        try:
+            with np.errstate(all="ignore"):
+                value = self.problem.guide(as_array(self.problem.space, self.read(flat)))
+        except Exception as error:
+            raise HandloomError(f"{self.problem}: its guide: {told(error)}") from error
+        value = value.item() if hasattr(value, "item") else value
+        if not is_number(value) or not math.isfinite(value):
+            raise HandloomError(f"{self.problem}: its guide is {shown(value)}; it must be a finite number")
 
     def explained(self, state: Line | Chosen, error: Exception) -> HandloomError:
         """What a rule raised, if one did: found by asking it once more, as plain Python."""

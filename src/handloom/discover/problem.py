@@ -55,6 +55,9 @@ class Problem:
             raise HandloomError(f"a problem's space is {shown(self.space)}; make one with grid, graph, subsets or word")
         if self.score is None and not self.space.is_subset:
             raise HandloomError(f"a problem of {self.space.kind}s needs a score, a function of the {self.space.kind}")
+        for what in ("score", "guide", "check"):
+            if getattr(self, what) is not None and not callable(getattr(self, what)):
+                raise HandloomError(f"{what}={shown(getattr(self, what))} must be a function")
         if self.guide is not None and self.score is None:
             raise HandloomError("a guide is for a search by score; give the problem a score too")
         if not self.space.is_subset and (self.rules or self.sets):
