@@ -34,7 +34,7 @@ def test_two_processes_learn_together_and_one_of_them_keeps_what_is_found(tmp_pa
     alone = discover("no-three-in-line:n=5", store=tmp_path / "alone.sqlite", folder=tmp_path / "alone", **SMALL)
     assert lines[1]["loss"] == pytest.approx(alone.lines[1]["loss"], rel=1e-4)
     model, other = (load(folder / "model.safetensors").flat for folder in (run, tmp_path / "alone"))
-    assert all(np.abs(model[name] - other[name]).max() < 0.1 for name in model)
+    assert max(np.abs(model[name] - other[name]).max() for name in model) < 5e-3  # each moves by up to 0.02
 
 
 SEVERAL = """
