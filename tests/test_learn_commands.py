@@ -9,9 +9,11 @@ import sys
 
 import pytest
 
+from handloom.cli.training_view import TrainingView
 from handloom.core import Model, load, save
 from handloom.learn import train
 from handloom.learn.folder import Folder
+from handloom.learn.training import Report
 from test_learn import RULE, SMALL, wait_for
 
 
@@ -21,6 +23,16 @@ def handloom(*words, cwd, **more):
 
 
 TINY = ["--layers", "1", "--heads", "1", "--width", "8", "--count", "100", "--samples", "10", "--every", "5"]
+
+
+def test_the_time_that_is_left_follows_from_what_this_run_has_seen(capsys):
+    view = TrainingView("runs/x", "native")
+    for step, seconds in ((5_001, 600.0), (5_011, 605.0)):  # resumed: what came before does not count
+        view.next = 0.0
+        view(Report(step, 5_211, seconds, 0.5))
+    first, second = capsys.readouterr().err.splitlines()[1:]
+    assert first == "step 5,001 of 5,211, loss 0.5000"
+    assert second == "step 5,011 of 5,211, loss 0.5000, 2.0 a second, 2 min left"
 
 
 def test_three_commands_from_a_text_file_to_samples(tmp_path):

@@ -37,7 +37,7 @@ class TrainingView:
     def __call__(self, report: "Report") -> None:
         if self.first is None:
             print(f"engine: {self.engine}", file=sys.stderr, flush=True)
-            self.first = report.step - 1, report.seconds
+            self.first = report.step, report.seconds
         if report.evaluation is not None:
             self.evaluated = report
         else:
@@ -51,14 +51,16 @@ class TrainingView:
         else:
             print(self.line(report), file=sys.stderr, flush=True)
 
-    def speed(self, report: "Report") -> float:
-        """Steps a second since this view began."""
+    def pace(self, report: "Report") -> list[str]:
+        """Steps a second since this view began and the time that is left, once there is something to go by."""
         assert self.first is not None
-        return (report.step - self.first[0]) / max(1e-9, report.seconds - self.first[1])
+        done, seconds = report.step - self.first[0], report.seconds - self.first[1]
+        if done <= 0 or seconds <= 0.0:
+            return []
+        return [f"{done / seconds:.1f} a second", f"{duration((report.steps - report.step) * seconds / done)} left"]
 
     def line(self, report: "Report") -> str:
-        left = duration((report.steps - report.step) / max(1e-9, self.speed(report)))
-        text = f"step {report.step:,} of {report.steps:,}, loss {self.loss:.4f}, {left} left"
+        text = ", ".join([f"step {report.step:,} of {report.steps:,}", f"loss {self.loss:.4f}", *self.pace(report)])
         if report.evaluation is not None:
             e = report.evaluation
             text += f"; held out {report.held_out:.4f}, {e.success:.1%} right, {e.malformed:.1%} malformed"
@@ -68,10 +70,9 @@ class TrainingView:
         from rich.console import Group
         from rich.text import Text
 
-        speed, done = self.speed(report), WIDE * report.step // max(1, report.steps)
-        left = duration((report.steps - report.step) / max(1e-9, speed))
+        done = WIDE * report.step // max(1, report.steps)
         parts: list[Any] = [
-            Text(f"{self.title}  step {report.step:,} of {report.steps:,}  {speed:.1f} a second  {left} left"),
+            Text("  ".join([self.title, f"step {report.step:,} of {report.steps:,}", *self.pace(report)])),
             Text("━" * done, style="green") + Text("━" * (WIDE - done), style="dim"),
             Text(f"loss {self.loss:.4f}"),
         ]
