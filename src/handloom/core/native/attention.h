@@ -93,7 +93,7 @@ inline void attend_forward(const Head& h, const AttentionRoom& room, float* z, p
     }
 }
 
-// dq, dk, dv (rows as of q, k, v; dk and dv must hold zeros) from dz.
+// dq, dk, dv (rows as of q, k, v) from dz.
 inline void attend_backward(const Head& h, const AttentionRoom& room, const float* z, const float* dz, ptrdiff_t z_row,
                             const Softmax* softmax, ptrdiff_t step, float* kept, float* dq, float* dk, float* dv) {
     const float scale = 1.0f / std::sqrt((float)h.width);
@@ -136,10 +136,11 @@ inline void attend_backward(const Head& h, const AttentionRoom& room, const floa
         for (int first = 0; first < begin + block; first += STRIP) {  // keys, and the queries that see them
             const int count = std::min(STRIP, begin + block - first), from = std::max(0, first - begin);
             const ptrdiff_t at = from * row + first;
+            const Begin onto = first < begin ? Begin::add : Begin::zero;  // whether queries before have seen them
             multiply(count, h.width, block - from, transposed(room.d_score + at, row),
-                     unpacked(h.q + (begin + from) * h.row, h.row), dk + first * h.row, h.row, Begin::add);
+                     unpacked(h.q + (begin + from) * h.row, h.row), dk + first * h.row, h.row, onto);
             multiply(count, h.width, block - from, transposed(patterns + at, row),
-                     unpacked(dz + (begin + from) * z_row, z_row), dv + first * h.row, h.row, Begin::add);
+                     unpacked(dz + (begin + from) * z_row, z_row), dv + first * h.row, h.row, onto);
         }
     }
 }

@@ -271,12 +271,13 @@ private:
         multiply(c.hidden, c.width, rows_, transposed(k.post, hidden_), unpacked(d_x_, wide_), l.back.of(gradient),
                  c.width, onto_);
         multiply(rows_, c.hidden, c.width, plain(d_x_, wide_), packed.back_t, d_hidden_, hidden_);
-        for (int t = 0; t < rows_; t++)
-            sweep(c.hidden, [&](int i, auto span) {
-                float* d = d_hidden_ + t * hidden_ + i;
-                span.store(d, span.load(d) * span.load(k.slope + t * hidden_ + i));
-            });
-        linear_back(gradient, l.in, l.in_bias, packed.in_t, k.in2, d_hidden_, hidden_, to, begin);
+        add_rows(rows_, c.hidden, l.in_bias.of(gradient), [&](int t, int i, auto span) {
+            float* d = d_hidden_ + t * hidden_ + i;
+            const Vec g = span.load(d) * span.load(k.slope + t * hidden_ + i);
+            span.store(d, g);
+            return g;
+        });
+        linear_back(gradient, l.in, packed.in_t, k.in2, d_hidden_, hidden_, to, begin);
     }
 
     void attention_back(float* gradient, const LayerSections& l, const PackedLayer& packed, const Kept& k, float* to,
@@ -285,31 +286,44 @@ private:
         multiply(c.inner(), c.width, rows_, transposed(k.z, inner_), unpacked(d_x_, wide_), l.out.of(gradient), c.width,
                  onto_);
         multiply(rows_, c.inner(), c.width, plain(d_x_, wide_), packed.out_t, d_inner_, inner_);
-        std::fill(d_triple_, d_triple_ + rows_ * triple_, 0.0f);
         each_head([&](int s, int h) {
             const ptrdiff_t at = starts_[s] * inner_ + h * c.head_width;
             float* dq = d_triple_ + starts_[s] * triple_ + h * c.head_width;
             attend_backward(head(k, s, h), room_, k.z + at, d_inner_ + at, inner_, k.softmax + starts_[s] * c.heads + h,
                             c.heads, pattern(k, s, h), dq, dq + c.inner(), dq + 2 * c.inner());
         });
-        linear_back(gradient, l.qkv, l.qkv_bias, packed.qkv_t, k.in1, d_triple_, triple_, to, begin);
+        add_rows(rows_, 3 * c.inner(), d_triple_, triple_, l.qkv_bias.of(gradient));
+        linear_back(gradient, l.qkv, packed.qkv_t, k.in1, d_triple_, triple_, to, begin);
     }
 
-    // The gradient of a matrix, of its bias, and of its input, from that of its output.
-    void linear_back(float* gradient, const Section& matrix, const Section& bias, const Right& turned, const float* in,
-                     const float* d_out, ptrdiff_t row, float* to, Begin begin) {
+    // The gradient of a matrix and of its input, from that of its output.
+    void linear_back(float* gradient, const Section& matrix, const Right& turned, const float* in, const float* d_out,
+                     ptrdiff_t row, float* to, Begin begin) {
         const int width = (int)matrix.rows, cols = (int)matrix.cols;
         multiply(width, cols, rows_, transposed(in, wide_), unpacked(d_out, row), matrix.of(gradient), cols, onto_);
-        add_rows(rows_, cols, d_out, row, bias.of(gradient));
         multiply(rows_, width, cols, plain(d_out, row), turned, to, wide_, begin);
     }
 
     static void add_rows(int count, int n, const float* rows, ptrdiff_t row, float* to) {
-        if (!to) return;
-        sweep(n, [&](int i, auto span) {
-            Vec total = span.load(to + i);
-            for (int t = 0; t < count; t++) total += span.load(rows + t * row + i);
-            span.store(to + i, total);
+        if (to) add_rows(count, n, to, [&](int t, int i, auto span) { return span.load(rows + t * row + i); });
+    }
+
+    // term(t, i, span), the vectors of rows of n, added up over t to what `to`, unless null, holds. Four sums at a time,
+    // for each waits for its last addition.
+    template <class Term>
+    static void add_rows(int count, int n, float* to, Term term) {
+        int first = 0;
+        for (; first + 4 * W <= n; first += 4 * W) {
+            Vec total[4] = {};
+            for (int t = 0; t < count; t++)
+#pragma GCC unroll 4
+                for (int k = 0; k < 4; k++) total[k] += term(t, first + k * W, Whole{});
+            for (int k = 0; to && k < 4; k++) store(to + first + k * W, load(to + first + k * W) + total[k]);
+        }
+        sweep(n - first, [&](int i, auto span) {
+            Vec total{};
+            for (int t = 0; t < count; t++) total += term(t, first + i, span);
+            if (to) span.store(to + first + i, span.load(to + first + i) + total);
         });
     }
 

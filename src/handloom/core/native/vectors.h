@@ -53,6 +53,8 @@ inline float largest(Vec v) {
     return part[0];
 }
 
+constexpr int32_t NUMBERS[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+
 // A row of n floats is swept vector by vector; the end of it, shorter than a vector, is loaded with zeros behind it.
 struct Whole {
     Vec load(const float* from) const { return handloom::load(from); }
@@ -79,7 +81,8 @@ struct Part {
 struct Edge {
     Ints there;  // −1 in the lanes that belong to the row
     explicit Edge(int count) {
-        for (int i = 0; i < W; i++) there[i] = i < count ? -1 : 0;
+        std::memcpy(&there, NUMBERS, sizeof there);
+        there = there < count;
     }
     Vec load(const float* from) const { return handloom::load(from); }
     void store(float* to, Vec v) const { handloom::store(to, v); }
