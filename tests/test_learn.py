@@ -134,7 +134,7 @@ def test_dropout_is_drawn_anew_at_every_step_and_not_when_measuring():
 def test_a_run_learns_its_rule(tmp_path):
     training = train(RULE, folder=tmp_path / "run", steps=400, every=100, **SMALL | {"count": 1000, "samples": 200})
     assert training.evaluation.success > 0.9 > 0.1 > training.evaluation.malformed
-    lines = Folder.old(tmp_path / "run").metrics()
+    lines = Folder.old(tmp_path / "run").lines()
     assert [line["step"] for line in lines] == [100, 200, 300, 400]
     assert lines[-1]["held_out"] < lines[0]["held_out"]
     model = load(tmp_path / "run" / "model.safetensors")
@@ -171,7 +171,7 @@ def wait_for(condition, seconds=120):
 def test_a_run_that_is_killed_and_resumed_ends_as_one_that_was_not(tmp_path, how):
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     killed = start(cut)
-    wait_for(lambda: (cut / "metrics.jsonl").exists() and len(Folder(cut).metrics()) >= 2)
+    wait_for(lambda: (cut / "metrics.jsonl").exists() and len(Folder(cut).lines()) >= 2)
     killed.send_signal(how)
     killed.wait(60)
     assert Folder.old(cut).checkpoint()[1]["step"] < 60, "it was over before it was killed"
@@ -179,7 +179,7 @@ def test_a_run_that_is_killed_and_resumed_ends_as_one_that_was_not(tmp_path, how
     assert start(whole).wait(120) == 0
     first, second = load(whole / "model.safetensors"), load(cut / "model.safetensors")
     assert all((first.flat[name] == second.flat[name]).all() for name in first.flat)
-    lines = [[line | {"seconds": 0} for line in Folder.old(f).metrics()] for f in (whole, cut)]
+    lines = [[line | {"seconds": 0} for line in Folder.old(f).lines()] for f in (whole, cut)]
     assert lines[0] == lines[1]
 
 
@@ -188,7 +188,7 @@ def test_a_finished_run_goes_on_with_more_steps(tmp_path):
     more = resume(tmp_path / "a", steps=30)
     whole = train(RULE, steps=30, every=10, lanes=1, **SMALL)
     assert all((more.trainer.arrays()[n] == a).all() for n, a in whole.trainer.arrays().items())
-    assert [line["step"] for line in Folder.old(tmp_path / "a").metrics()] == [10, 20, 30]
+    assert [line["step"] for line in Folder.old(tmp_path / "a").lines()] == [10, 20, 30]
 
 
 def test_two_processes_have_the_loss_of_one(tmp_path):
@@ -201,7 +201,7 @@ def test_two_processes_have_the_loss_of_one(tmp_path):
     done = subprocess.run([*launch, str(script), RULE, str(both), "train"], capture_output=True, text=True, timeout=200)
     assert done.returncode == 0, done.stderr
     one = train(RULE, folder=tmp_path / "one", steps=60, every=10, dropout=0.1, lanes=2, **SMALL)
-    lines = [Folder.old(tmp_path / name).metrics() for name in ("both", "one")]
+    lines = [Folder.old(tmp_path / name).lines() for name in ("both", "one")]
     assert [line["loss"] for line in lines[0]] == pytest.approx([line["loss"] for line in lines[1]], rel=1e-6)
     model = load(both / "model.safetensors")
     for name, array in one.trainer.arrays().items():
@@ -312,7 +312,7 @@ def test_a_model_that_does_not_know_the_tokens_is_refused():
         train("one-two", start=model, steps=1)
     with pytest.raises(HandloomError, match="block holds 10"):
         train("strings:length=20-30", start=model, steps=1)
-    with pytest.raises(HandloomError, match="keeps its sizes"):
+    with pytest.raises(HandloomError, match="stays as it is"):
         train(RULE, start=model, steps=1, layers=3)
 
 

@@ -75,7 +75,7 @@ def test_bad_tasks_get_one_line_and_leave_nothing_behind(tmp_path, task, words):
 def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path):
     command = [sys.executable, "-m", "handloom", "learn", RULE, "--steps", "100000", *TINY]
     running = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    wait_for(lambda: len(Folder(tmp_path / "runs/strings-1").metrics()) >= 2)
+    wait_for(lambda: len(Folder(tmp_path / "runs/strings-1").lines()) >= 2)
     running.send_signal(signal.SIGINT)
     _, said = running.communicate(timeout=60)
     assert running.returncode == 130
@@ -101,7 +101,7 @@ def test_tensorboard_files_hold_the_metrics(tmp_path):
     assert done.returncode == 0, done.stderr
     events = EventAccumulator(str(tmp_path / "runs/strings-1"))
     events.Reload()
-    lines = Folder.old(tmp_path / "runs/strings-1").metrics()
+    lines = Folder.old(tmp_path / "runs/strings-1").lines()
     held_out = [scalar.value for scalar in events.Scalars("loss/held_out")]
     assert held_out == pytest.approx([line["held_out"] for line in lines], rel=1e-6)
 
@@ -113,7 +113,7 @@ def test_a_run_that_cannot_begin_leaves_no_folder(tmp_path):
     done = handloom("learn", RULE, "--tensorboard", *TINY, cwd=tmp_path, env=os.environ | {"PYTHONPATH": path})
     assert done.returncode == 2
     assert "handloom[board]" in done.stderr
-    assert not list((tmp_path / "runs").iterdir())
+    assert not (tmp_path / "runs").exists()
 
 
 @pytest.mark.parametrize("kind", ["bigram", "lstm", pytest.param("mlp", marks=pytest.mark.slow)])
@@ -141,7 +141,7 @@ def test_a_full_disk_is_said_in_one_line_and_nothing_is_left(tmp_path):
     assert done.returncode == 2
     assert "cannot write" in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
-    assert not list((tmp_path / "runs").iterdir())
+    assert not (tmp_path / "runs").exists()
 
 
 def test_the_tasks_are_listed_with_their_parameters(tmp_path):
@@ -149,3 +149,137 @@ def test_the_tasks_are_listed_with_their_parameters(tmp_path):
     assert "grid:side=8,distances=4,5" in listed
     assert "99.7 %" in listed["wagner/13-22"]
     assert handloom("learn", "wagner/14-22", cwd=tmp_path).returncode == 2
+
+
+def test_a_run_that_cannot_go_on_keeps_all_it_has(tmp_path):
+    assert handloom("learn", RULE, "--steps", 5, "--out", "a", *TINY, cwd=tmp_path).returncode == 0
+    (tmp_path / "tensorboard.py").write_text("raise ImportError")
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    before = {file.name: file.read_bytes() for file in (tmp_path / "a").iterdir()}
+    words = ["resume", "a", "--steps", 10, "--tensorboard"]
+    assert handloom(*words, cwd=tmp_path, env=os.environ | {"PYTHONPATH": path}).returncode == 2
+    (tmp_path / "a/checkpoint.safetensors").unlink()
+    done = handloom("resume", "a", "--steps", 10, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "has no checkpoint.safetensors to go on from" in done.stderr
+    del before["checkpoint.safetensors"], before["run.json"]  # in which there is how many steps there are to be
+    assert all((tmp_path / "a" / name).read_bytes() == data for name, data in before.items())
+
+
+def test_a_run_that_stopped_early_goes_on_when_asked_for_more_steps(tmp_path):
+    words = ["learn", "s[1]==s[1]", "--out", "a", "--until", "0.01", "--steps", 100, *TINY]
+    done = handloom(*words, "--json", cwd=tmp_path)
+    stopped = json.loads(done.stdout)["steps"]
+    assert stopped < 100
+    assert "as --until or --patience says; handloom resume --steps N goes on" in done.stderr
+    assert json.loads(handloom("resume", "a", "--steps", 60, "--json", cwd=tmp_path).stdout)["steps"] == 60
+    less = handloom("resume", "a", "--steps", 20, cwd=tmp_path)
+    assert less.returncode == 2
+    assert "is at step 60 already" in less.stderr
+    assert json.loads((tmp_path / "a/run.json").read_text())["settings"]["steps"] == 60
+
+
+@pytest.mark.parametrize(
+    ("file", "change"),
+    [
+        ("run.json", lambda text: text.replace('"network": {', '"network": null, "old": {')),
+        ("run.json", lambda text: text.replace('"heads"', '"tails"')),
+        ("run.json", lambda text: text.replace('"frozen": []', '"frozen": 3')),
+        ("run.json", lambda text: text.replace('"betas": [', '"betas": "x", "b": [')),
+        ("metrics.jsonl", lambda text: "3\n"),
+        ("metrics.jsonl", lambda text: '{"no": "step"}\n'),
+    ],
+)
+def test_a_damaged_run_is_told_in_one_line(tmp_path, file, change):
+    train(RULE, folder=tmp_path / "a", steps=5, every=5, **SMALL)
+    text = (tmp_path / "a" / file).read_text()
+    assert change(text) != text
+    (tmp_path / "a" / file).write_text(change(text))
+    done = handloom("resume", "a", "--steps", 10, cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+
+
+def test_files_of_several_runs_in_one_folder_are_told(tmp_path):
+    train(RULE, folder=tmp_path / "a", steps=2, every=2, **SMALL)
+    train(RULE, folder=tmp_path / "b", steps=2, every=2, **SMALL | {"d_model": 24})
+    (tmp_path / "b/checkpoint.safetensors").replace(tmp_path / "a/checkpoint.safetensors")
+    done = handloom("resume", "a", "--steps", 10, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "its files are of several runs" in done.stderr
+
+
+OWN = """
+from handloom.tasks import Language
+
+def task(n: int = 4):
+    return Language("words", "01", n, lambda rng: {draw}, lambda text: {right})
+"""
+
+
+@pytest.mark.parametrize(
+    ("draw", "right", "said"),
+    [
+        ("1 / 0", "True", "could not draw an example: <lambda>, line 5, raised ZeroDivisionError"),
+        ("'2'", "True", "drew what it may not"),
+        ("'0' * 9", "True", "a string of 9 tokens, where the longest is to have 4"),
+        ("'01'", "1 / 0", "could not judge a sample: <lambda>, line 5"),
+    ],
+)
+def test_what_goes_wrong_in_a_task_of_ones_own_is_told_in_one_line(tmp_path, draw, right, said):
+    (tmp_path / "own.py").write_text(OWN.format(draw=draw, right=right))
+    done = handloom("learn", "own.py", "--steps", 5, *TINY, cwd=tmp_path)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_task_of_ones_own_with_parameters_is_copied_into_the_run(tmp_path, monkeypatch):
+    (tmp_path / "own.py").write_text(OWN.format(draw="'01' * (n // 2)", right="len(text) == n"))
+    assert handloom("learn", "own.py:n=6", "--steps", 5, "--out", "a", *TINY, cwd=tmp_path).returncode == 0
+    (tmp_path / "own.py").unlink()
+    assert json.loads((tmp_path / "a/run.json").read_text())["task"] == "task.py:n=6"
+    assert handloom("resume", "a", "--steps", 10, cwd=tmp_path).returncode == 0
+    assert handloom("sample", "a", cwd=tmp_path).returncode == 0
+
+
+def test_a_model_without_an_mlp_or_without_heads_is_trained_by_default(tmp_path):
+    for words in (["--d-ff", 0], ["--heads", 0]):
+        done = handloom("learn", RULE, "--steps", 2, "--count", 50, "--samples", 5, *words, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("rule", ['count("1")%2==0', "n==35", "sum(s)>=3"])
+def test_a_rule_alone_is_a_task(tmp_path, rule):
+    done = handloom("learn", rule, "--steps", 1, "--json", *TINY, cwd=tmp_path)
+    assert json.loads(done.stdout)["run"] == os.path.join("runs", "strings-1"), done.stderr
+
+
+def test_a_model_is_kept_at_the_steps_asked_for_whenever_it_is_evaluated(tmp_path):
+    train(RULE, folder=tmp_path / "a", steps=10, every=4, keep=3, **SMALL)
+    assert sorted(file.name for file in (tmp_path / "a").glob("model-*")) == [
+        "model-3.safetensors",
+        "model-6.safetensors",
+        "model-9.safetensors",
+    ]
+    assert [line["step"] for line in Folder(tmp_path / "a").lines()] == [4, 8, 10]
+
+
+def test_a_masked_model_goes_on_from_a_prompt_to_lengths_that_were_learnt(tmp_path):
+    task = "strings:length=6-9"
+    done = handloom("learn", task, "--masked", "--steps", 2, "--out", "a", *TINY, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    texts = json.loads(handloom("sample", "a", "--prompt", "01", "--json", cwd=tmp_path).stdout)["samples"]
+    assert all(text.startswith("01") for text in texts)
+    assert all(len(text.replace("<end>", "")) <= 9 for text in texts)
+    long = handloom("sample", "a", "--prompt", "0" * 10, cwd=tmp_path)
+    assert long.returncode == 2
+    assert "shorten it" in long.stderr
+    assert handloom("sample", "a", "--engine", "native", cwd=tmp_path).returncode == 2
+
+
+def test_errors_about_masked_models_name_what_the_user_has_typed(tmp_path):
+    done = handloom("learn", RULE, "--masked", "--kind", "gru", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "masked" in done.stderr

@@ -88,7 +88,7 @@ def filled(run, tmp_path):
 
 def test_the_best_record_of_each_problem_is_listed_with_what_is_known(run, filled):
     lines = run().splitlines()
-    assert lines[0].split() == ["problem", "score", "best", "known", "how", "found", "when", "verified", "record"]
+    assert lines[0].split() == ["problem", "score", "best", "known", "how", "found", "when", "record"]
     assert [line.split()[:3] for line in lines[1:3]] == [["isosceles:n=2", "2", "2"], ["isosceles:n=3", "4", "4"]]
     assert lines[3].split()[0].startswith("own")
     assert all("import, found.txt" in line for line in lines[1:])

@@ -1,6 +1,7 @@
-"""What several commands take and give: the MODEL argument, and JSON."""
+"""What several commands take and give: the MODEL argument, options in panels, and JSON."""
 
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,6 +19,12 @@ FormatOption = Annotated[
 ]
 SeedOption = Annotated[int, typer.Option(help="One seed gives one result.", min=0)]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON value and nothing else.")]
+
+
+def option(text: str, panel: str, *flags: str, **more: Any) -> Any:
+    """An option in a panel of the help; its text has the default in brackets, which Rich must not take for markup."""
+    plain = re.sub(r"\[(?=[a-z])", r"\\[", text)
+    return typer.Option(*flags, help=plain, rich_help_panel=panel, show_default=False, **more)
 
 
 def find_model(name: str) -> "Model":

@@ -20,4 +20,4 @@ def curves(
     from handloom.learn.folder import Folder
     from handloom.view.curves import draw_curves
 
-    print(draw_curves({str(run): Folder.old(run).metrics() for run in runs}, output))
+    print(draw_curves({str(run): Folder.old(run).lines() for run in runs}, output))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from handloom.cli.arguments import JsonOption, SeedOption, print_json
+from handloom.cli.arguments import JsonOption, SeedOption, option, print_json
 
 if TYPE_CHECKING:
     from handloom.discover.loop import Discovery
@@ -17,11 +17,8 @@ PROBLEM_HELP = "A problem with its parameters (isosceles:n=16), or a Python file
 RUN, MODEL, SEARCH = "Run", "Model", "Search"
 
 
-def option(text: str, panel: str, *flags: str, **more: Any) -> Any:
-    return typer.Option(*flags, help=text, rich_help_panel=panel, show_default=False, **more)
-
-
 def discover(
+    context: typer.Context,
     problem: Annotated[
         str | None,
         typer.Argument(metavar="PROBLEM", help=f"{PROBLEM_HELP} Without one: list them.", show_default=False),
@@ -65,7 +62,7 @@ def discover(
         list_problems(as_json)
         return
     given = locals()
-    check_words(problem, resume)
+    check_words(context, problem, resume, compare, until)
     choices = {name: given[name] for name in NAMES.split() if given[name] is not None} | {"model": not no_model}
     limits = {"seconds": limit(seconds, minutes), "generations": generations, "until": until, "began": begins(on)}
     if problem is None:
@@ -85,9 +82,12 @@ def begins(on: str) -> float | None:
     return None if on == "ray" else time.monotonic()
 
 
-def check_words(problem: str | None, resume: Path | None) -> None:
+def check_words(
+    context: typer.Context, problem: str | None, resume: Path | None, compare: bool, until: float | None
+) -> None:
     """Say what is missing, or too much, before anything is begun."""
     from importlib.util import find_spec
+    from math import isnan
 
     from handloom.core import HandloomError
 
@@ -95,8 +95,23 @@ def check_words(problem: str | None, resume: Path | None) -> None:
         raise HandloomError(
             f"{problem} and --resume {resume}: a run that goes on has its problem; leave one of them out"
         )
+    if resume is not None and (more := first_given(context, f"{NAMES} out compare seeds no_model")):
+        raise HandloomError(f"{more} with --resume: a run goes on with the settings that it began with; leave it out")
+    if compare and (more := first_given(context, "seed generations until out store on device no_model")):
+        raise HandloomError(f"{more} with --compare: both ways run for --seconds, with --seeds seeds; leave it out")
+    if not compare and (more := first_given(context, "seeds")):
+        raise HandloomError(f"{more} is for --compare; --seed gives one run its seed")
+    if until is not None and isnan(until):
+        raise HandloomError("--until nan is no score; give a number")
     if not find_spec("numba"):
         raise HandloomError("discover needs numba, which is not installed: pip install 'handloom[discover]'")
+
+
+def first_given(context: typer.Context, names: str) -> str | None:
+    """The first of these options that the user gave."""
+    sources = {name: context.get_parameter_source(name) for name in names.split()}
+    given = [name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
+    return f"--{given[0].replace('_', '-')}" if given else None
 
 
 def limit(seconds: float | None, minutes: float | None) -> float | None:
@@ -111,7 +126,7 @@ def begun(problem: str, store: Path | None, out: Path | None, how: dict[str, Any
     from handloom.learn.folder import Folder
 
     discovery = begin(problem, store=store or "records.sqlite", **how)
-    keep(discovery, Folder.new(out, problem), problem)
+    keep(discovery, Folder.new(out, problem, "discover --resume"), problem)
     return discovery
 
 
@@ -152,7 +167,10 @@ def show(discovery: "Discovery", as_json: bool) -> None:
         print(f"{discovery.problem}: nothing was found in {discovery.elapsed():.1f} s; give it longer")
     else:
         print(sentence(discovery, best))
-        print(f"handloom records {discovery.problem} shows what was found; the run is on {page}", file=sys.stderr)
+        where = "" if store.path == Path("records.sqlite") else f" --store {store.path}"
+        print(
+            f"handloom records {discovery.problem}{where} shows what was found; the run is on {page}", file=sys.stderr
+        )
     if discovery.halted:
         print(f"stopped; handloom discover --resume {folder} goes on", file=sys.stderr)
         raise typer.Exit(130)
@@ -165,7 +183,9 @@ def sentence(discovery: "Discovery", best: "Record") -> str:
     known = discovery.problem.best_known
     beside = "" if known is None else f" (best known: {known})"
     news = ", which would be new" if known is not None and best.score > known else ""
-    return f"{discovery.problem}: {best.score}{beside}{news}, verified; found by {came_from(best.origin)}"
+    stored = discovery.store.best(discovery.problem.name)
+    more = f"; {discovery.store.path} has {stored.score} from before" if stored and stored.score > best.score else ""
+    return f"{discovery.problem}: {best.score}{beside}{news}, verified; found by {came_from(best.origin)}{more}"
 
 
 def list_problems(as_json: bool) -> None:

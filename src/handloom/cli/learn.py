@@ -1,11 +1,11 @@
 """handloom learn, resume: train a model on a task, and go on with it."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from handloom.cli.arguments import JsonOption, find_model, print_json
+from handloom.cli.arguments import JsonOption, find_model, option, print_json
 
 if TYPE_CHECKING:
     from handloom.learn.training import Report, Training, Watch
@@ -15,10 +15,6 @@ TASK_HELP = (
     "string a line, a Python file that defines `task`, or an experiment (wagner/13-22). `handloom tasks` lists them."
 )
 TRAINING, MODEL, RUN = "Training", "Model", "Run"
-
-
-def option(help: str, panel: str, **more: Any) -> Any:
-    return typer.Option(help=help, rich_help_panel=panel, show_default=False, **more)
 
 
 def learn(
@@ -77,6 +73,7 @@ def learn(
     handloom learn names.txt --steps 5000 --dropout 0.1
     handloom learn addition:digits=2 --layers 2 --width 128 --schedule cosine
     """
+    from handloom.core import HandloomError
     from handloom.learn.experiments import look_up
     from handloom.learn.folder import Folder
     from handloom.learn.runs import keep as keep_in
@@ -97,9 +94,19 @@ def learn(
         engine=engine,
         **given,
     )
-    if training.processes.first:
-        keep_in(training, Folder.new(out, task), name, about)
-    show(training, tensorboard, as_json)
+    if not training.processes.first:
+        training.run()
+        return
+    folder = Folder.new(out, task)
+    try:
+        keep_in(training, folder, name, about)
+        show(training, tensorboard, as_json)
+    except HandloomError:
+        folder.remove_if_without("metrics.jsonl")  # of what never got anywhere nothing is left
+        raise
+    except BaseException:
+        folder.remove_if_without("checkpoint.safetensors")
+        raise
 
 
 NAMES = """steps batch rate schedule warmup decay clip dropout count patience until lora layers heads d_head d_ff
@@ -127,7 +134,10 @@ def resume(
     from handloom.learn.runs import reopen
 
     training = reopen(Folder.old(run), steps, device or best_device(), engine, lambda report: None)
-    show(training, tensorboard, as_json)
+    if training.processes.first:
+        show(training, tensorboard, as_json)
+    else:
+        training.run()
 
 
 GPUS = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd")  # what a driver puts there: NVIDIA's, Windows', AMD's
@@ -164,18 +174,11 @@ def show(training: "Training", tensorboard: bool, as_json: bool) -> None:
 
     from handloom.cli.training_view import TrainingView
 
-    if not training.processes.first:
-        training.run()
-        return
     folder = training.folder
     assert folder is not None
-    try:
-        with TrainingView(str(folder.path), str(training.choice)) as view:
-            training.watch = both(view, board_of(folder.path)) if tensorboard else view
-            training.run()
-    except BaseException:
-        folder.remove_if_unused()
-        raise
+    with TrainingView(str(folder.path), str(training.choice)) as view:
+        training.watch = both(view, board_of(folder.path)) if tensorboard else view
+        training.run()
     evaluation = training.evaluation
     assert evaluation is not None
     result = {
@@ -196,3 +199,6 @@ def show(training: "Training", tensorboard: bool, as_json: bool) -> None:
     if training.stop:
         print(f"stopped at step {training.where.step:,}; handloom resume {folder.path} goes on", file=sys.stderr)
         raise typer.Exit(130)
+    if training.where.step < training.settings.steps or training.began == training.where.step:
+        why = "as --until or --patience says" if training.is_over() else "it was done"
+        print(f"ended at step {training.where.step:,}, {why}; handloom resume --steps N goes on", file=sys.stderr)

@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -30,7 +30,9 @@ def records(
     problem: ProblemArgument = None,
     store: StoreOption = Path("records.sqlite"),
     everything: Annotated[bool, typer.Option("--all", help="All records, not the best of each problem.")] = False,
-    best: Annotated[int | None, typer.Option("--best", metavar="N", help="The N best of each problem.", min=1)] = None,
+    best: Annotated[
+        int | None, typer.Option("--best", metavar="N", help="The N best of each problem.", min=1, max=10**9)
+    ] = None,
     draw: Annotated[
         Path | None, typer.Option("--draw", help="Draw the best to a .png or .svg file; or each, into a folder.")
     ] = None,
@@ -68,12 +70,13 @@ def records(
     chosen = choose(opened, problem, best, everything or verify or problem is not None)
     if verify:
         verify_again(opened, chosen, problem, as_json)
-    if draw is not None:
-        draw_all(chosen, problem, draw)
+    done = [*draw_all(chosen, problem, draw)] if draw is not None else []
     if export is not None:
-        export_all(chosen, problem, export)
-    if not (verify or draw or export):
-        show(opened, chosen, as_json)
+        done += export_all(chosen, problem, export)
+    if not (verify or draw or export) or (as_json and not verify and str(export) != "-"):
+        show(opened, chosen, problem, as_json)
+    elif done and not as_json:
+        print("\n".join(done))
 
 
 def check_ending(path: Path | None, endings: tuple[str, ...]) -> None:
@@ -132,32 +135,33 @@ def problem_or_none(name: str, asked: str | None) -> "Problem | None":
         return None
 
 
-def show(store: "Store", chosen: "list[Record]", as_json: bool) -> None:
+def show(store: "Store", chosen: "list[Record]", asked: str | None, as_json: bool) -> None:
     from handloom.discover.exchange import as_object
 
     if as_json:
         print_json([as_object(record) for record in chosen])
     elif chosen:
-        print_table(chosen)
+        print_table(chosen, asked)
     else:
         print(f"no such records in {store.path} yet")
 
 
-def print_table(chosen: "list[Record]") -> None:
+def print_table(chosen: "list[Record]", asked: str | None) -> None:
     from rich.console import Console
     from rich.table import Column, Table
 
     longest = max(len(record.problem) for record in chosen)
     first = Column("problem", overflow="fold", min_width=min(longest, 24))
-    score, best_known, number = (Column(name, justify="right") for name in ("score", "best known", "record"))
-    table = Table(first, score, best_known, Column("how found", overflow="fold"), "when", "verified", number, box=None)
-    known = {name: problem_or_none(name, None) for name in {record.problem for record in chosen}}
+    score, best_known, number = (
+        Column(name, justify="right", overflow="fold") for name in ("score", "best known", "record")
+    )
+    table = Table(first, score, best_known, Column("how found", overflow="fold"), "when", number, box=None)
+    known = {name: problem_or_none(name, asked) for name in {record.problem for record in chosen}}
     for record in chosen:
         problem = known[record.problem]
         known_value = "" if problem is None or problem.best_known is None else str(problem.best_known)
-        day, by = record.found[:10], f"by {record.version}"
         name = record.problem if record.problem.isprintable() else repr(record.problem)
-        table.add_row(name, str(record.score), known_value, how_found(record.origin), day, by, str(record.id))
+        table.add_row(name, str(record.score), known_value, how_found(record.origin), record.found[:10], str(record.id))
     Console(highlight=False, markup=False).print(table)
 
 
@@ -216,8 +220,8 @@ def by_problem(chosen: "list[Record]") -> "Iterable[tuple[str, list[Record]]]":
     return ((name, list(some)) for name, some in groupby(chosen, lambda record: record.problem))
 
 
-def draw_all(chosen: "list[Record]", asked: str | None, path: Path) -> None:
-    """One picture in a file, or one of each in a folder."""
+def draw_all(chosen: "list[Record]", asked: str | None, path: Path) -> Iterator[str]:
+    """One picture in a file, or one of each in a folder; what was drawn."""
     from handloom.core import HandloomError
     from handloom.view.constructions import draw
 
@@ -235,7 +239,7 @@ def draw_all(chosen: "list[Record]", asked: str | None, path: Path) -> None:
             words = "-".join(re.findall(r"[A-Za-z0-9]+", record.problem))
             place = path if one else path / f"{words[:100]}-score-{record.score}-record-{record.id}.png"
             draw(problem.space, problem.space.read(record.construction), place, f"{record.problem}: {record.score}")
-            print(place)
+            yield str(place)
 
 
 def make_folder(path: Path) -> None:
@@ -249,7 +253,8 @@ def make_folder(path: Path) -> None:
         ) from error
 
 
-def export_all(chosen: "list[Record]", asked: str | None, path: Path) -> None:
+def export_all(chosen: "list[Record]", asked: str | None, path: Path) -> list[str]:
+    """Write them; what is to be said of it."""
     import json
 
     from handloom.core.files import write_atomically
@@ -263,9 +268,9 @@ def export_all(chosen: "list[Record]", asked: str | None, path: Path) -> None:
         text = "[\n" + ",\n".join(json.dumps(as_object(record)) for record in chosen) + "\n]\n"
     if str(path) == "-":
         print(text, end="")
-    else:
-        write_atomically(path, text.encode())
-        print(f"{path}: {len(chosen)} records")
+        return []
+    write_atomically(path, text.encode())
+    return [f"{path}: {len(chosen)} records"]
 
 
 def bring_in(path: Path, store: Path, asked: str | None, as_json: bool) -> None:

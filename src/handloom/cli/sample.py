@@ -26,7 +26,7 @@ def sample(
 
     \b
     handloom sample runs/strings-1 -n 1000
-    handloom sample runs/names-1 --prompt ka --temperature 0.8 --format "[a-z]{3,8}"
+    handloom sample runs/names-1 --prompt ka --temperature 0.8 --format "\\[a-z]{3,8}"
     """
     import sys
 

@@ -4,9 +4,21 @@ Its message is a single line: what was wrong, what was expected, what to do. The
 and exits with code 2; in Python it is a `ValueError`, so code that catches those keeps working.
 """
 
+import traceback
+from pathlib import Path
+
+LIBRARIES = {"handloom", "site-packages"}
+
 
 class HandloomError(ValueError):
     """Something given to handloom cannot be used as it is; the message says why and what would do."""
+
+
+def told(error: BaseException) -> str:
+    """What went wrong in a user's function, and where, in one line: the last line that is not of a library."""
+    frames = traceback.extract_tb(error.__traceback__)
+    last = next((one for one in reversed(frames) if not LIBRARIES & set(Path(one.filename).parts)), frames[-1])
+    return f"{last.name}, line {last.lineno}, raised {type(error).__name__}: {' '.join(str(error).split())[:160]}"
 
 
 def shown(value: object) -> str:

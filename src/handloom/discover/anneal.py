@@ -30,7 +30,7 @@ import numpy as np
 
 from handloom.core import HandloomError
 from handloom.core.config import is_number
-from handloom.core.errors import shown
+from handloom.core.errors import shown, told
 from handloom.discover.compiling import fast, kernel, numba_says
 from handloom.discover.found import Found, completed, first_construction, known
 from handloom.discover.moves import (
@@ -45,7 +45,7 @@ from handloom.discover.moves import (
     tables,
     undo_flips,
 )
-from handloom.discover.problem import Number, Problem, arity, as_array, exact_score, told
+from handloom.discover.problem import Number, Problem, arity, as_array, exact_score
 from handloom.discover.search import unit
 from handloom.discover.spaces import Construction
 

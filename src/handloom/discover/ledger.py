@@ -1,5 +1,12 @@
-"""The ledger of a run: its pool, and its records, each verified exactly before it is kept, with where it came from."""
+"""The ledger of a run: its pool, and its records, each verified exactly before it is kept, with where it came from.
 
+Which records are the run's, and how it came to each, is written to records.jsonl in its folder at once: a construction
+that another run has stored before is this run's too, with an origin of its own.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,11 +16,13 @@ from handloom.discover.canonical import form_of
 from handloom.discover.executors import Outcome
 from handloom.discover.greedy import greedy
 from handloom.discover.pool import Pool
-from handloom.discover.problem import Number, Problem
+from handloom.discover.problem import Number, Problem, verdict
 from handloom.discover.spaces import Construction
 from handloom.discover.store import NotLegal, Record, Store
 from handloom.discover.symmetry import NONE
+from handloom.learn.folder import Folder
 
+RECORDS = "records.jsonl"
 TIES = 20  # records of the best score that a run keeps
 
 
@@ -24,7 +33,7 @@ class Ledger:
         store.check_same(problem)
         self.problem, self.store, self.seed = problem, store, seed
         self.pool = Pool(keep, form_of(problem))
-        self.run: str | None = None  # the name of the run, for the records
+        self.folder: Path | None = None  # of the run
         self.records: list[Record] = []
         self.best: Record | None = None
         self.best_under: dict[str, Number] = {}
@@ -56,7 +65,7 @@ class Ledger:
             "how": how,
             "symmetry": symmetry,
             "seed": self.seed,
-            "run": self.run,
+            "run": str(self.folder) if self.folder else None,
             "generation": generation,
             "seconds": round(seconds, 2),
             "parent": None,
@@ -65,14 +74,29 @@ class Ledger:
     def record(self, construction: Construction, key: Construction, origin: dict[str, Any]) -> None:
         """Verify and store; one that is in the store already is this run's all the same."""
         try:
-            new = self.store.add(self.problem, construction, origin, key)
+            added = self.store.add(self.problem, construction, origin, key)
         except NotLegal as error:
-            raise HandloomError(f"the search and the verifier do not agree, so nothing was kept: {error}") from error
-        new = new or self.store.find(self.problem, key)
+            raise HandloomError(
+                f"the search and the verifier do not agree, so nothing was kept: {error};"
+                " what a check refuses must be forbidden, or worth less by the score"
+            ) from error
+        new = added or self.there_already(construction, key, origin)
         if all(new.id != record.id for record in self.records):
             self.records.append(new)
+            if self.folder is not None:
+                Folder(self.folder).append({"record": new.id, "origin": new.origin}, RECORDS)
         if self.best is None or new.score > self.best.score:
             self.best = new
+
+    def there_already(self, construction: Construction, key: Construction, origin: dict[str, Any]) -> Record:
+        """The record of a construction that is in the store, as this run has found it."""
+        old = self.store.find(self.problem, key)
+        if (score := verdict(self.problem, construction).score) != old.score:
+            raise HandloomError(
+                f"{self.store.path}, record {old.id}: its score is {score}, not {old.score};"
+                " handloom records --verify tells what else is wrong, --store names another file"
+            )
+        return replace(old, origin=origin)
 
     def nearest_record(self, construction: Construction) -> int | None:
         """The record of this run that shares most elements with a construction: its parent in the family tree."""
@@ -85,19 +109,16 @@ class Ledger:
     def to_json(self) -> dict[str, Any]:
         return {
             "best_under": self.best_under,
-            "records": [record.id for record in self.records],
             "pool": self.pool.to_json(),
         }
 
     def restore(self, saved: dict[str, Any]) -> None:
         self.best_under = saved["best_under"]
         self.pool.restore(saved["pool"])
-        kept = {record.id: record for record in self.store.records(self.problem.name)}
-        self.records = [kept[number] for number in saved["records"] if number in kept]
 
-    def own(self) -> None:
-        """What a generation that was cut short has found is this run's too."""
-        known = {record.id for record in self.records}
-        mine = [one for one in self.store.records(self.problem.name) if one.origin.get("run") == self.run]
-        self.records += [record for record in mine if record.id not in known]
+    def own(self, lines: Sequence[Mapping[str, Any]]) -> None:
+        """The records of a run that goes on, by the lines of its records.jsonl."""
+        kept = {record.id: record for record in self.store.records(self.problem.name)}
+        mine = {line["record"]: line["origin"] for line in lines if line["record"] in kept}
+        self.records = [replace(kept[number], origin=origin) for number, origin in mine.items()]
         self.best = max(self.records, key=lambda record: record.score, default=None)

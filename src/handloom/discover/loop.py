@@ -12,7 +12,7 @@ repeated, and one that was interrupted goes on from its last whole generation.
 """
 
 import json
-import shutil
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -79,6 +79,7 @@ class Discovery:
     lines: list[Line] = field(default_factory=list)
     halted: bool = False
     told: tuple[Stage, float] = ("done", 0.0)  # what the watcher was last told, and when
+    stage_done: float = 0.0  # and how far that was
 
     def __post_init__(self) -> None:
         check_device(self.device)
@@ -124,15 +125,16 @@ class Discovery:
 
     def run(self) -> "Discovery":
         """Until the time is over, the generations are done, the score is reached, or Ctrl-C."""
-        self.ledger.run = str(self.folder) if self.folder else None
+        self.ledger.folder = self.folder
         with interrupts(self.halt):
             try:
                 self.ledger.begin_with_something()
+                self.tell("preparing", 0.0)
                 while not self.over() and (self.generations is None or self.generation < self.generations):
                     self.one_generation()
             except HandloomError:
-                if self.folder and not (self.folder / "metrics.jsonl").exists():
-                    shutil.rmtree(self.folder, ignore_errors=True)  # of a run that never began nothing is left
+                if self.folder:
+                    Folder(self.folder).remove_if_without("metrics.jsonl")  # of a run that never began nothing is left
                 raise
             finally:
                 self.executor.close()
@@ -244,12 +246,25 @@ class Discovery:
         self, attempts: Sequence[Attempt], how: str, stage: Stage, done: Iterator[float] | None = None
     ) -> Iterator[tuple[Outcome, int]]:
         """What came of those attempts that could be made; it is taken into the ledger."""
-        for i, outcome in enumerate(self.executor.outcomes(attempts, self.over)):
-            self.tell(stage, next(done) if done else i / len(attempts))
+        shares = done or (i / len(attempts) for i in range(len(attempts)))
+        for i, outcome in enumerate(self.executor.outcomes(attempts, self.over_while(stage))):
+            self.tell(stage, next(shares))
             if outcome is not None:
                 self.steps += outcome.found.steps
                 self.ledger.take(outcome, how, self.generation, self.elapsed())
                 yield outcome, i
+
+    def over_while(self, stage: Stage) -> Callable[[], bool]:
+        """Whether to stop; whoever waits asks it often, and so tells how it stands. Before a first search has ended,
+        what takes long is to compile it and to make its tables."""
+        here = threading.get_ident()
+
+        def over() -> bool:
+            if threading.get_ident() == here:  # workers ask too
+                self.tell(stage if self.steps else "preparing", self.stage_done)
+            return self.over()
+
+        return over
 
     def search_smaller(self) -> None:
         """The best of some smaller sizes, to learn from besides."""
@@ -259,7 +274,7 @@ class Discovery:
             executor, count = self.make(problem, symmetries), max(ROUND, self.settings.attempts // 2)
             turns = [symmetries[i % len(symmetries)] for i in range(count)]
             attempts = [Attempt(turn, self.next_seed(), self.settings.steps) for turn in turns]
-            made = [outcome.found for outcome in executor.outcomes(attempts, self.over) if outcome is not None]
+            made = [outcome.found for outcome in executor.outcomes(attempts, self.over_while("searching")) if outcome]
             executor.close()
             best = max((found.score for found in made), default=0)
             kept = dict.fromkeys(found.construction for found in made if found.score == best)
@@ -271,7 +286,7 @@ class Discovery:
         """The generation's line, and what is needed to go on; a generation that was cut short is made again."""
         if self.folder is None:
             return
-        Folder(self.folder).append_metrics(self.lines[-1])
+        Folder(self.folder).append(self.lines[-1])
         if self.over() and not self.reached():
             return
         if self.apprentice.speaker:
@@ -291,7 +306,7 @@ class Discovery:
         """Let whoever watches know, a few times a second."""
         if stage == self.told[0] and time.monotonic() - self.told[1] < TOLD:
             return
-        self.told = (stage, time.monotonic())
+        self.told, self.stage_done = (stage, time.monotonic()), done
         best, space = self.best, self.problem.space
         self.watch(
             Progress(

@@ -18,8 +18,6 @@ The score is how many elements are chosen, unless there is a function for it.
 """
 
 import inspect
-import math
-import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -27,8 +25,11 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 from handloom.core import HandloomError
-from handloom.core.errors import shown
-from handloom.discover.spaces import Construction, Element, Space, Symmetries
+from handloom.core.config import is_number
+from handloom.core.errors import shown, told
+from handloom.discover.spaces import Construction, Element, Maps, Space, maps_by_name
+
+LARGEST = 1e308  # score
 
 Rule = Callable[..., Any]  # of some elements: whether they are forbidden
 Number = int | float
@@ -43,7 +44,7 @@ class Problem:
     score: Callable[[Any], Number] | None = None  # of the array of 0s and 1s, of letters' or of values' indices
     guide: Callable[[Any], float] | None = None  # what a search climbs, where the score says too little
     check: Callable[[list[Element]], str | None] | None = None  # another verifier: of the elements, what is wrong
-    symmetries: Symmetries | None = None  # those of the space that the problem has, unless told
+    symmetries: Maps | None = None  # those of the space that the problem has, unless told
     best_known: Number | None = None
     source: str = ""  # of the best known value
     name: str = ""  # with its parameters, as it is asked for
@@ -53,6 +54,10 @@ class Problem:
     def __post_init__(self) -> None:
         if not isinstance(self.space, Space):
             raise HandloomError(f"a problem's space is {shown(self.space)}; make one with grid, graph, subsets or word")
+        if self.symmetries is not None:
+            maps_by_name(self.symmetries)
+        if self.best_known is not None and not is_number(self.best_known):
+            raise HandloomError(f"best_known={shown(self.best_known)} must be a number")
         if self.score is None and not self.space.is_subset:
             raise HandloomError(f"a problem of {self.space.kind}s needs a score, a function of the {self.space.kind}")
         for what in ("score", "guide", "check"):
@@ -64,7 +69,7 @@ class Problem:
             raise HandloomError(f"forbidden is for subsets; let the score of a {self.space.kind} say what is bad")
         for rule in self.rules:
             if not 1 <= arity(rule) <= 5:
-                raise HandloomError(f"forbidden takes {arity(rule)} elements; it must take from 1 to 5")
+                raise HandloomError(f"forbidden takes {arity(rule)} elements; it must take from 1 to 5, each by name")
 
     @cached_property
     def rules(self) -> tuple[Rule, ...]:
@@ -133,29 +138,41 @@ def verdict(problem: Problem, construction: Construction) -> Verdict:
 
 
 def exact_score(problem: Problem, construction: Construction) -> Number:
-    """The score in plain Python."""
+    """The score in plain Python: of Python's whole numbers, which have no end; if the score cannot use these, as many
+    of NumPy's functions cannot, of int64, where one that is too large is an error if NumPy sees it."""
+    import numpy as np
+
     if problem.score is None:
         return len(construction)
-    value = problem.score(as_array(problem.space, construction))
-    if hasattr(value, "item"):
+    value: Any
+    try:
+        value = problem.score(as_array(problem.space, construction, object))
+    except Exception:
+        with np.errstate(over="raise"):
+            value = problem.score(as_array(problem.space, construction))
+    if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
         value = value.item()
-    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
+    if isinstance(value, int) and abs(value) > LARGEST:
+        raise HandloomError(f"{problem}: its score is beyond {LARGEST:g}; return a smaller number, such as a logarithm")
+    if not isinstance(value, int | float) or not is_number(value):
         raise HandloomError(f"{problem}: its score is {shown(value)}, which is not a number; return an int or a float")
     return value
 
 
-def as_array(space: Space, construction: Construction) -> Any:
-    """What a score is given: 0s and 1s in the shape of the grid, an adjacency matrix of the graph, else a row."""
+def as_array(space: Space, construction: Construction, numbers: type = int) -> Any:
+    """What a score is given: 0s and 1s in the shape of the grid, an adjacency matrix of the graph, else a row. They are
+    int64, or Python's own numbers, which NumPy calls objects."""
     import numpy as np
 
+    kind = np.int64 if numbers is int else object
     if not space.is_subset:
-        return np.array(construction, np.int64)
-    chosen = np.zeros(len(space.elements), np.int64)
+        return np.array(construction, kind)
+    chosen = np.zeros(len(space.elements), kind)
     chosen[list(construction)] = 1
     if space.kind == "grid":
         return chosen.reshape(space.sides)
     if space.kind == "graph":
-        matrix = np.zeros((space.sides[0],) * 2, np.int64)
+        matrix = np.zeros((space.sides[0],) * 2, kind)
         for i in construction:
             u, v = space.elements[i]
             matrix[u, v] = matrix[v, u] = 1
@@ -164,8 +181,11 @@ def as_array(space: Space, construction: Construction) -> Any:
 
 
 def arity(rule: Rule) -> int:
-    """How many elements a rule is about."""
-    return len(inspect.signature(rule).parameters)
+    """How many elements a rule is about; 0 if it does not say. What has a default is not an element."""
+    parameters = inspect.signature(rule).parameters.values()
+    if any(one.kind is one.VAR_POSITIONAL for one in parameters):
+        return 0
+    return sum(one.default is one.empty and one.kind is not one.VAR_KEYWORD for one in parameters)
 
 
 def asked(problem: Problem, rule: Rule, elements: Sequence[Element]) -> bool:
@@ -174,9 +194,3 @@ def asked(problem: Problem, rule: Rule, elements: Sequence[Element]) -> bool:
         return bool(rule(*elements))
     except Exception as error:
         raise HandloomError(f"{problem}: {told(error)}") from error
-
-
-def told(error: BaseException) -> str:
-    """What went wrong in a user's function, and where, in one line."""
-    last = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{last.name}, line {last.lineno}, raised {type(error).__name__}: {' '.join(str(error).split())[:160]}"

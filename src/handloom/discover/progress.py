@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from handloom.discover.spaces import Construction, Space
 
-Stage = Literal["building tables", "searching", "learning", "sampling", "improving", "done"]
+Stage = Literal["preparing", "searching", "learning", "sampling", "improving", "done"]
 
 
 @dataclass(frozen=True)

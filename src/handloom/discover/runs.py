@@ -3,6 +3,7 @@
 run.json              the problem, the settings, the store
 metrics.jsonl         a line a generation
 state.json            the pool and where the run stands, at its last whole generation
+records.jsonl         which records of the store the run has found, and how
 model.safetensors     the model, a model file as any other; with checkpoint.safetensors it learns on
 problem.py            a copy of the user's own file, if the problem is one
 page.html             what one looks at
@@ -19,9 +20,10 @@ from typing import Any
 import handloom
 from handloom.core import HandloomError
 from handloom.core.errors import shown
-from handloom.core.files import one_line, what_is, write_atomically
+from handloom.core.files import one_line, what_is
 from handloom.discover.catalogue import problem_named
 from handloom.discover.followers import join
+from handloom.discover.ledger import RECORDS
 from handloom.discover.loop import Discovery, Make, on_threads
 from handloom.discover.problem import Problem
 from handloom.discover.settings import Settings
@@ -58,7 +60,11 @@ def begin(
         known, Settings.from_json(choices), Store.open(store), make=maker(on), device=device, **limits
     )
     if folder is not None:
-        keep(discovery, Folder.new(Path(folder), "run"), problem if isinstance(problem, str) else None)
+        keep(
+            discovery,
+            Folder.new(Path(folder), "run", "discover --resume"),
+            problem if isinstance(problem, str) else None,
+        )
     return discovery
 
 
@@ -108,20 +114,20 @@ def reopen(
         raise HandloomError(f"{path} is a run of a problem that was made in Python; it cannot be gone on with by name")
     asked = str(path / about["asked"]) if about["asked"].startswith(COPY) else about["asked"]
     problem = replace(problem_named(asked), name=about["problem"])
-    settings, kept = Settings.from_json(about["settings"]), store or about["store"]
-    discovery = Discovery(problem, settings, Store.open(kept), folder=path, make=maker(on), device=device, **limits)
-    if what_is(path / "state.json") == "file":
-        try:
+    settings, place = Settings.from_json(about["settings"]), store or about["store"]
+    discovery = Discovery(problem, settings, Store.open(place), folder=path, make=maker(on), device=device, **limits)
+    kept = Folder(path)
+    try:
+        if what_is(path / "state.json") == "file":
             restore(discovery, read_json(path / "state.json", {"generation", "ledger", "apprentice"}))
-        except HandloomError:
-            raise
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-            raise HandloomError(f"{path / 'state.json'} is damaged: {one_line(error)}") from error
-    discovery.lines = [line for line in Folder(path).metrics() if line["generation"] < discovery.generation]
-    lines = "".join(json.dumps(line) + "\n" for line in discovery.lines)
-    write_atomically(path / "metrics.jsonl", lines.encode())
-    discovery.ledger.run = str(path)
-    discovery.ledger.own()
+        discovery.lines = [line for line in kept.lines() if line["generation"] < discovery.generation]
+        discovery.ledger.own(kept.lines(RECORDS))
+    except HandloomError:
+        raise
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise HandloomError(f"the run in {path} is damaged: {one_line(error)}") from error
+    kept.rewrite(discovery.lines)
+    kept.rewrite(({"record": one.id, "origin": one.origin} for one in discovery.records), RECORDS)
     return discovery
 
 

@@ -27,6 +27,7 @@ Construction = tuple[int, ...]
 Element = Any  # an int or a tuple of ints; of a word a letter
 Map = Callable[[Any], Any]  # from elements to elements
 Symmetries = Mapping[str, tuple[Map, ...]]
+Maps = Mapping[str, Map | Iterable[Map]]  # symmetries as a user may write them
 Kind = Literal["grid", "graph", "list", "word", "permutation"]
 
 MOST_ELEMENTS = 100_000
@@ -159,19 +160,34 @@ def copies(space: Space, pattern: Iterable[tuple[int, int]]) -> list[tuple[Eleme
     return [tuple((some[u], some[v]) for u, v in way) for some in chosen for way in ways]
 
 
-def subsets(elements: Iterable[Element], symmetries: Symmetries | None = None) -> Space:
+def subsets(elements: Iterable[Element], symmetries: Maps | None = None) -> Space:
     """Subsets of any list of whole numbers, or of tuples of them."""
     listed = tuple(elements)
     for element in listed:
         parts = element if isinstance(element, tuple) else (element,)
         if not parts or any(type(part) is not int for part in parts):
             raise HandloomError(f"{shown(element)} is not an element; each must be a whole number, or a tuple of such")
-    return Space("list", checked(listed), len(listed), (), symmetries or {})
+    return Space("list", checked(listed), len(listed), (), maps_by_name(symmetries or {}))
+
+
+def maps_by_name(symmetries: Maps) -> Symmetries:
+    """Symmetries as tuples of maps, where a single map may stand for itself."""
+    if not isinstance(symmetries, Mapping):
+        raise HandloomError(f"symmetries={shown(symmetries)} must be a dict: a name, and a map of elements or several")
+    found = {name: (maps,) if callable(maps) else maps for name, maps in symmetries.items()}
+    for name, maps in found.items():
+        if not isinstance(maps, list | tuple) or not all(map(callable, maps)):
+            raise HandloomError(
+                f"the symmetry {shown(name)} is {shown(maps)}; it must be a function, or a list of them"
+            )
+    return {name: tuple(maps) for name, maps in found.items()}
 
 
 def word(length: int, letters: str = "01") -> Space:
     """Words of so many letters."""
     whole("the length of a word", length, 1)
+    if not isinstance(letters, str):
+        raise HandloomError(f"letters={shown(letters)} must be a string of all the letters, such as '01'")
     return Space("word", checked(tuple(letters)), length)
 
 

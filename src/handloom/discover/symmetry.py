@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from handloom.core import HandloomError
-from handloom.core.errors import shown
-from handloom.discover.problem import Problem, arity, asked, told
-from handloom.discover.spaces import Map, Space
+from handloom.core.errors import shown, told
+from handloom.discover.problem import Problem, arity, asked
+from handloom.discover.spaces import Map, Space, maps_by_name
 
 Array = np.ndarray[Any, Any]
 
@@ -87,12 +87,13 @@ def symmetries_of(problem: Problem) -> dict[str, tuple[Map, ...]]:
     if not space.is_subset:
         return {}
     if problem.symmetries is not None:
-        for name, maps in problem.symmetries.items():
+        given = maps_by_name(problem.symmetries)
+        for name, maps in given.items():
             if (broken := broken_by(problem, name, maps)) is not None:
                 raise HandloomError(
                     f"the symmetry {shown(name)} does not keep what is forbidden: {broken}; leave it out of symmetries"
                 )
-        return dict(problem.symmetries)
+        return dict(given)
     if problem.score is not None:
         return {}  # whether a score is kept only its author can say
     return {name: maps for name, maps in space.symmetries.items() if broken_by(problem, name, maps) is None}

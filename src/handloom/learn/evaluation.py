@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from handloom.learn.strings import Strings
+from handloom.core import HandloomError
+from handloom.core.errors import told
+from handloom.learn.strings import Strings, drawn
 from handloom.tasks import Language
 from handloom.tasks.task import Ids, Learnable, Verdict
 
@@ -48,7 +50,7 @@ class Examiner:
         rng = np.random.default_rng((seed, 4))
         if isinstance(self.task, Language):
             return [([self.task.vocab.id(self.task.vocab.bos or "")], [])] * count
-        pairs = (self.task.pair(rng) for _ in range(100 * count))
+        pairs = (drawn(self.task, rng) for _ in range(100 * count))
         return list(islice((pair for pair in pairs if len(pair[0]) <= self.longest_question), count))
 
     def decode_notes(self) -> dict[str, Any]:
@@ -67,7 +69,12 @@ class Examiner:
         return self.judge([asked for asked, _ in questions], answers)
 
     def judge(self, asked: Sequence[Ids], answers: Sequence[Ids]) -> Evaluation:
-        verdicts: list[Verdict] = [self.task.verdict(a, said) for a, said in zip(asked, answers, strict=True)]
+        try:
+            verdicts: list[Verdict] = [self.task.verdict(a, said) for a, said in zip(asked, answers, strict=True)]
+        except HandloomError:
+            raise
+        except Exception as error:
+            raise HandloomError(f"the task could not judge a sample: {told(error)}") from error
         new = sum(
             bytes_of(said if self.language else a) not in self.known and verdict != "malformed"
             for a, said, verdict in zip(asked, answers, verdicts, strict=True)

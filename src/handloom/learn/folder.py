@@ -14,6 +14,7 @@ Every file is written beside its place and moved there, so that a run that is ki
 import json
 import re
 import shutil
+from collections.abc import Iterable
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,10 @@ from typing import Any
 from handloom.core import HandloomError
 from handloom.core.files import one_line, what_is, write_atomically
 from handloom.learn.network import Arrays
+from handloom.tasks.catalogue import is_rule
 
+RUNS = Path("runs")  # where runs are, unless told
+METRICS = "metrics.jsonl"
 COPIES = ("strings.txt", "task.py")  # what a copy of the user's file is called
 
 
@@ -32,11 +36,13 @@ class Folder:
         self.path = path
 
     @classmethod
-    def new(cls, path: Path | None, name: str) -> "Folder":
-        """An empty folder at that path, or else the next free one for that name under runs/."""
+    def new(cls, path: Path | None, name: str, resume: str = "resume") -> "Folder":
+        """An empty folder at that path, or else the next free one for that name under runs/. `resume` is the command
+        that goes on with one that is there."""
         path = path or next_free(name)
         if what_is(path) == "file" or (what_is(path) == "folder" and any(path.iterdir())):
-            raise HandloomError(f"{path} is there already; name another folder, or go on with handloom resume {path}")
+            go_on = f", or go on with handloom {resume} {path}" if what_is(path / "run.json") == "file" else ""
+            raise HandloomError(f"{path} is there already; name another folder{go_on}")
         try:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -50,7 +56,7 @@ class Folder:
         return cls(path)
 
     def copy(self, source: Path) -> str:
-        """Keep the user's own file, so that the run does not depend on it; the copy's name."""
+        """Keep the user's own file, so that the run does not depend on it; the copy's name in the folder."""
         name = COPIES[source.suffix == ".py"]
         write_atomically(self.path / name, source.read_bytes())
         return name
@@ -61,11 +67,18 @@ class Folder:
     def about(self) -> dict[str, Any]:
         try:
             about = json.loads((self.path / "run.json").read_text("utf-8"))
+            if isinstance(about, dict) and "problem" in about:
+                raise HandloomError(
+                    f"{self.path} is a run of discover, not of learn; handloom discover --resume {self.path} goes on"
+                    f" with it, handloom run {self.path} lets its model speak"
+                )
             if not isinstance(about, dict) or not {"task", "network", "settings"} <= set(about):
                 raise ValueError("it has no task, network or settings")
             return about
+        except HandloomError:
+            raise
         except (OSError, ValueError, RecursionError) as error:
-            raise HandloomError(f"{self.path / 'run.json'} is damaged: {one_line(error)}") from error
+            raise HandloomError(f"{self.path / 'run.json'} is damaged: {one_line(error)}; begin a new run") from error
 
     def write_checkpoint(self, arrays: Arrays, where: dict[str, Any]) -> None:
         from safetensors.numpy import save
@@ -84,41 +97,45 @@ class Folder:
                 where = json.loads(file.metadata()["where"])
                 return {name: file.get_tensor(name) for name in file.keys()}, where  # noqa: SIM118
         except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
-            raise HandloomError(f"{path} is damaged: {one_line(error)}") from error
+            raise HandloomError(f"{path} is damaged: {one_line(error)}; begin a new run") from error
 
-    def append_metrics(self, line: dict[str, Any]) -> None:
+    def append(self, line: dict[str, Any], name: str = METRICS) -> None:
+        """A line more in a file of JSON lines."""
         try:
-            with open(self.path / "metrics.jsonl", "a", encoding="utf-8") as file:
+            with open(self.path / name, "a", encoding="utf-8") as file:
                 file.write(json.dumps(line) + "\n")
         except OSError as error:
-            raise HandloomError(f"cannot write {self.path / 'metrics.jsonl'}: {error.strerror}") from error
+            raise HandloomError(f"cannot write {self.path / name}: {error.strerror}") from error
 
-    def metrics(self) -> list[dict[str, Any]]:
-        """The evaluations so far; a last line that was cut off is left out."""
-        path = self.path / "metrics.jsonl"
-        lines = path.read_text("utf-8").splitlines() if path.exists() else []
+    def lines(self, name: str = METRICS) -> list[dict[str, Any]]:
+        """The lines so far; a last one that was cut off is left out."""
+        path = self.path / name
+        lines = path.read_bytes().splitlines() if path.exists() else []
         found = []
         for line in lines:
             try:
                 found.append(json.loads(line))
-            except ValueError:
+            except (ValueError, RecursionError):
                 break
+        if not all(isinstance(line, dict) for line in found):
+            raise HandloomError(f"{path} is damaged: each line must be a JSON object; take out those that are not")
         return found
 
-    def forget_metrics_after(self, step: int) -> None:
-        """What was measured after the last checkpoint will be measured again."""
-        kept = [line for line in self.metrics() if line["step"] <= step]
-        write_atomically(self.path / "metrics.jsonl", "".join(json.dumps(line) + "\n" for line in kept).encode())
+    def rewrite(self, lines: Iterable[dict[str, Any]], name: str = METRICS) -> None:
+        """The file with these lines: what came after the last checkpoint will come again."""
+        write_atomically(self.path / name, "".join(json.dumps(line) + "\n" for line in lines).encode())
 
-    def remove_if_unused(self) -> None:
-        """Leave nothing behind of a run that never began."""
-        if not (self.path / "checkpoint.safetensors").exists():
+    def remove_if_without(self, name: str) -> None:
+        """Leave nothing behind of a run that never began, nor the folder for runs if that is empty."""
+        if not (self.path / name).exists():
             shutil.rmtree(self.path, ignore_errors=True)
+            if self.path.parent == RUNS and not any(RUNS.iterdir()):
+                RUNS.rmdir()
 
 
 def next_free(name: str) -> Path:
     """runs/strings-1 for the first run of a task of that name, runs/strings-2 for the second, …"""
-    known = "strings" if "[" in name.partition(":")[0] else Path(name.partition(":")[0]).stem  # a rule is of strings
+    known = "strings" if is_rule(name) else Path(name.partition(":")[0]).stem
     words = re.findall(r"[A-Za-z0-9]+", known) or ["run"]
-    taken = (Path("runs") / f"{'-'.join(words)}-{number}" for number in count(1))
+    taken = (RUNS / f"{'-'.join(words)}-{number}" for number in count(1))
     return next(path for path in taken if not path.exists())

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import handloom
 from handloom.core import Config, HandloomError, Model, Vocab
 from handloom.core.errors import shown
-from handloom.core.files import one_line
+from handloom.core.files import one_line, what_is
 from handloom.learn.engines import choose
 from handloom.learn.folder import COPIES, Folder
-from handloom.learn.kinds import CELLS, KINDS, SIZES
+from handloom.learn.kinds import CELLS, KINDS, SIZES, needing_torch
 from handloom.learn.learner import Learner
 from handloom.learn.network import Transformer, bag_of_words, bigram
 from handloom.learn.processes import Processes
@@ -27,6 +27,7 @@ from handloom.learn.training import Training, Watch
 from handloom.tasks import Language
 from handloom.tasks.catalogue import learnable
 from handloom.tasks.task import Learnable
+from handloom.tasks.user_file import python_file
 
 if TYPE_CHECKING:  # networks of cells need torch, and are loaded where they are asked for
     from handloom.learn.cell_learner import CellLearner
@@ -87,7 +88,9 @@ def from_scratch(kind: str, task: Learnable, strings: Strings, sizes: dict[str, 
         raise HandloomError(f"no kind of model {shown(kind)}; there are {', '.join(KINDS)}")
     if unfit := sorted(set(sizes) - KINDS[kind]):
         has = ", ".join(sorted(KINDS[kind])) or "no sizes to choose"
-        raise HandloomError(f"{unfit[0]} is given, which a model of the kind {kind} does not have; it has {has}")
+        raise HandloomError(
+            f"{told_as(unfit[0])} is given, which a model of the kind {kind} does not have; it has {has}"
+        )
     longest = int(strings.lengths.max())
     if kind == "bigram":
         return Learner(bigram(len(task.vocab), longest - 1), task.vocab)
@@ -96,8 +99,9 @@ def from_scratch(kind: str, task: Learnable, strings: Strings, sizes: dict[str, 
     if kind in CELLS:
         if kind == "encoder-decoder" and isinstance(task, Language):
             raise HandloomError("an encoder-decoder answers questions, and here are only strings; choose another kind")
-        from handloom.learn.cell_learner import CellLearner
-        from handloom.learn.cells import Cells
+        with needing_torch():
+            from handloom.learn.cell_learner import CellLearner
+            from handloom.learn.cells import Cells
 
         network = Cells.of(kind, len(task.vocab), sizes)
         return CellLearner(network, task.vocab, notes=longest_answer(strings))
@@ -125,7 +129,9 @@ def fine_tuned(
 ) -> "Learner | CellLearner":
     """A model that there is, to be trained on; it must know the tokens of the task."""
     if sizes:
-        raise HandloomError(f"{min(sizes)} is given, but a model that is trained on keeps its sizes: leave it out")
+        raise HandloomError(
+            f"{told_as(min(sizes))} is given, but a model that is trained on stays as it is: leave it out"
+        )
     needed = task.vocab.tokens
     if start.vocab.tokens[: len(needed)] != needed or (not start.config.causal and MASK not in start.vocab.tokens):
         missing = [token for token in needed if token not in start.vocab.ids]
@@ -147,14 +153,16 @@ def learner_from_json(values: dict[str, Any]) -> "Learner | CellLearner":
     """The learner of a run, from what its folder says of it."""
     if values["kind"] not in CELLS:
         return Learner.from_json(values)
-    from handloom.learn.cell_learner import CellLearner
-
+    with needing_torch():
+        from handloom.learn.cell_learner import CellLearner
     return CellLearner.from_json(values)
 
 
 def keep(training: Training, folder: Folder, name: str | None, more: dict[str, Any] | None = None) -> None:
     """Have a run kept in a folder from the beginning."""
-    if name is not None and Path(name).is_file():
+    if name is not None and (file := python_file(name)):
+        name = folder.copy(file[0]) + (f":{file[1]}" if file[1] else "")
+    elif name is not None and Path(name).is_file():
         name = folder.copy(Path(name))
     folder.write_about(
         {
@@ -189,15 +197,40 @@ def reopen(
     """A run as its folder says, at its last checkpoint."""
     check_device(device)
     about = folder.about()
-    settings, begun = Settings.from_json(about["settings"]), about.get("engine", "torch")
+    if what_is(folder.path / "checkpoint.safetensors") != "file":
+        raise HandloomError(f"{folder.path} has no checkpoint.safetensors to go on from; begin a new run with learn")
     known = task or task_of_run(folder, about)
+    try:
+        return go_on(folder, about, known, steps, device, engine, watch)
+    except HandloomError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+        raise HandloomError(
+            f"{folder.path} is damaged, or its files are of several runs: {one_line(error)}; begin a new run"
+        ) from error
+
+
+def go_on(
+    folder: Folder,
+    about: dict[str, Any],
+    known: Learnable,
+    steps: int | None,
+    device: str,
+    engine: str | None,
+    watch: Watch,
+) -> Training:
+    """The same, of what the folder says. Asked for more steps, a run that has stopped early does not do so again."""
+    settings, begun = Settings.from_json(about["settings"]), about.get("engine", "torch")
     learner = learner_from_json(about["network"])
     asked = engine or ("auto" if begun == "native" else begun)  # where the native engine is not there, torch goes on
     if choose(asked, learner, settings, device, Processes()).name != begun:
         settings = replace(settings, lanes=0)
-    settings = replace(settings, steps=settings.steps if steps is None else steps)
+    if steps is not None:
+        settings = replace(settings, steps=steps, until=0.0, patience=0)
     strings = collect(known, settings.count, settings.seed)
     training = Training(known, strings, learner, settings, folder, device, asked, watch)
+    if steps is not None and steps < training.where.step:
+        raise HandloomError(f"{folder.path} is at step {training.where.step:,} already; give --steps more than that")
     now = about | {"settings": training.settings.to_json(), "engine": training.choice.name}
     if now != about:
         folder.write_about(now)
@@ -209,7 +242,12 @@ def task_of_run(folder: Folder, about: dict[str, Any]) -> Learnable:
     name = about["task"]
     if name is None:
         raise HandloomError(f"{folder.path} is a run of a task without a name; give the task: resume(folder, task=…)")
-    return learnable(str(folder.path / name) if name in COPIES else name)
+    return learnable(str(folder.path / name) if name.partition(":")[0] in COPIES else name)
+
+
+def told_as(size: str) -> str:
+    """The name of a size as a user gives it."""
+    return "masked (causal=False)" if size == "causal" else size
 
 
 def check_device(device: str) -> None:

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from handloom.core import HandloomError, Model, generate, load
+from handloom.core.errors import shown
 from handloom.learn.evaluation import Evaluation, Examiner
 from handloom.learn.folder import Folder
-from handloom.learn.kinds import CELLS
+from handloom.learn.kinds import CELLS, needing_torch
 from handloom.learn.masked import unmask
 from handloom.learn.runs import task_of_run
 from handloom.learn.settings import Settings
@@ -44,8 +45,8 @@ class Sampling:
         learnt, _ = split(collect(task, settings.count, settings.seed), settings.seed)
         path = folder.path / f"{'best' if best else 'model'}.safetensors"
         if about["network"]["kind"] in CELLS:
-            from handloom.learn import cell_models  # here, because it loads torch
-
+            with needing_torch():
+                from handloom.learn import cell_models
             return cls(cell_models.load(path), Examiner(task, learnt))
         return cls(load(path), Examiner(task, learnt))
 
@@ -62,11 +63,15 @@ class Sampling:
         else:
             questions = [asked for asked, _ in self.examiner.questions(count, seed)]
             return self.examiner.judge(questions, self.say(questions, seed, how))
-        said = self.say([[*asked, *begun]] * count, seed, how)
+        said = self.say([[*asked, *begun]] * count, seed, how, len(begun))
         return self.examiner.judge([asked] * count, [[*begun, *new] for new in said])
 
-    def say(self, prompts: list[list[int]], seed: int, how: dict[str, Any]) -> list[list[int]]:
+    def say(self, prompts: list[list[int]], seed: int, how: dict[str, Any], begun: int = 0) -> list[list[int]]:
+        """How the model goes on from prompts; so many tokens of an answer are there already."""
         lengths = self.examiner.lengths
+        causal, engine = isinstance(self.model, Model) and self.model.config.causal, how.get("engine", "auto")
+        if not causal and engine not in ("auto", "torch"):
+            raise HandloomError(f"this model runs on torch alone, not on the engine {shown(engine)}; use auto")
         if not isinstance(self.model, Model):
             from handloom.learn.cell_models import CellEngine
 
@@ -75,4 +80,7 @@ class Sampling:
             return generate(self.model, prompts, steps=max(lengths), seed=seed, **{"engine": "auto"} | how)
         if any(how.get(name) is not None for name in ("top_k", "top_p", "format")):
             raise HandloomError("a model that sees both ways is sampled with a temperature alone")
-        return unmask(self.model, prompts, lengths, how.get("temperature", 1.0), seed)
+        left = [length - begun for length in lengths if length > begun]
+        if not left:
+            raise HandloomError(f"the prompt has {begun} tokens, and no string that was learnt is longer; shorten it")
+        return unmask(self.model, prompts, left, how.get("temperature", 1.0), seed)

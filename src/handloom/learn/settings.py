@@ -46,6 +46,10 @@ class Settings:
             if not is_number(value) or not 0.0 <= value <= most:
                 allowed = "0 or more" if most == math.inf else f"from 0 to {most:g}"
                 raise HandloomError(f"{name}={shown(value)} must be a number {allowed}")
+        if not isinstance(self.betas, list | tuple) or len(self.betas) != 2:
+            raise HandloomError(f"betas={shown(self.betas)} must be two numbers, such as (0.9, 0.99)")
+        if not all(is_number(beta) and 0.0 <= beta < 1.0 for beta in self.betas):
+            raise HandloomError(f"betas={shown(self.betas)} must be from 0 to below 1")
         object.__setattr__(self, "betas", tuple(self.betas))
 
     def rate_at(self, step: int) -> float:

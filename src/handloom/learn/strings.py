@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from handloom.core import HandloomError, Vocab
+from handloom.core.errors import told
 from handloom.tasks import Language
 from handloom.tasks.task import Ids, Learnable
 
@@ -58,7 +59,20 @@ def collect(task: Learnable, count: int, seed: int) -> Strings:
     if isinstance(task, Language) and task.lines is not None:
         return Strings.of([task.framed(line) for line in task.lines])
     rng = np.random.default_rng((seed, 0))
-    return Strings.of([task.pair(rng) for _ in range(count)])
+    return Strings.of([drawn(task, rng) for _ in range(count)])
+
+
+def drawn(task: Learnable, rng: np.random.Generator) -> tuple[Ids, Ids]:
+    """An example of a task, whose functions may be a user's own."""
+    try:
+        pair = task.pair(rng)
+        if isinstance(task, Language) and len(pair[1]) > task.longest + 1:
+            raise HandloomError(f"a string of {len(pair[1]) - 1} tokens, where the longest is to have {task.longest}")
+        return pair
+    except HandloomError as error:
+        raise HandloomError(f"the task drew what it may not: {error}") from error
+    except Exception as error:
+        raise HandloomError(f"the task could not draw an example: {told(error)}") from error
 
 
 def split(strings: Strings, seed: int) -> tuple[Strings, Strings]:

@@ -87,7 +87,8 @@ class Training:
             arrays, moments = unpacked(saved[0])
             self.where = Where(**saved[1])
             if self.processes.first:
-                self.folder.forget_metrics_after(self.where.step)
+                self.folder.rewrite(line for line in self.folder.lines() if line["step"] <= self.where.step)
+        self.began = self.where.step
         self.trainer = self.choice.make(arrays, settings, moments)
 
     def run(self) -> "Training":
@@ -104,12 +105,15 @@ class Training:
         if not where.step:
             self.save()
         while where.step < settings.steps and not self.stop and not self.is_over():
-            goal = min(settings.steps, (where.step // settings.every + 1) * settings.every)
+            stops = [(where.step // n + 1) * n for n in (settings.every, settings.keep) if n]
+            goal = min(settings.steps, *stops)
             with self.trainer.at_work():
                 self.go_on(goal, began)
             where.seconds = time.perf_counter() - began
-            if where.step == goal:
+            if where.step == goal and (where.step % settings.every == 0 or where.step == settings.steps):
                 self.evaluate()
+            if settings.keep and where.step % settings.keep == 0 and where.step == goal:
+                self.keep()
             self.save()
 
     def halt(self) -> None:
@@ -151,11 +155,9 @@ class Training:
         }
         where.losses, where.counted = 0.0, 0
         if self.folder and self.processes.first:
-            self.folder.append_metrics(line)
+            self.folder.append(line)
             if better:
                 self.learner.save(self.model(), self.folder.path / "best.safetensors")
-            if self.settings.keep and where.step % self.settings.keep == 0:
-                self.learner.save(self.model(), self.folder.path / f"model-{where.step}.safetensors")
         self.watch(
             Report(where.step, self.settings.steps, where.seconds, line["loss"], self.held_out_loss, self.evaluation)
         )
@@ -178,6 +180,11 @@ class Training:
         """The model as it is now."""
         notes = {"made": "trained", "steps": self.where.step, "seed": self.settings.seed}
         return self.learner.model(self.trainer.arrays(), notes | self.examiner.decode_notes())
+
+    def keep(self) -> None:
+        """The model as it is at this step, in a file of its own."""
+        if self.folder and self.processes.first:
+            self.learner.save(self.model(), self.folder.path / f"model-{self.where.step}.safetensors")
 
     def save(self) -> None:
         """The model, and a checkpoint."""

@@ -9,6 +9,7 @@ makes one (examples/task.py).
 """
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,7 @@ TASKS = {
     "dyck": Entry("balanced brackets", "sequences:dyck"),
 }
 
+RULE = re.compile(r"s\[|[=!<>]=|[<>]|\b(?:sum|count)\(")  # what a rule has, and hardly the name of a file
 USERS = Wanted("task", (Task, Language), "a Task or a Language")
 
 
@@ -61,7 +63,7 @@ def learnable(name: str | Path, **parameters: Any) -> Task | Language:
         made = defined(path, USERS, bool(text or parameters))
         task: Task | Language = made(**given(str(path), made, text, parameters))
         return task
-    if not os.path.exists(name) and "s[" in known:  # a rule and nothing else
+    if is_rule(name):
         return learnable(f"strings:rule={name}", **parameters)
     if not os.path.exists(name):
         near = nearest(known, TASKS)
@@ -70,3 +72,9 @@ def learnable(name: str | Path, **parameters: Any) -> Task | Language:
     if parameters:
         raise HandloomError(f"{name} is a text file and has no parameters; leave out {', '.join(parameters)}")
     return text_file(name)
+
+
+def is_rule(name: str) -> bool:
+    """Whether it is a rule and nothing else, such as s[13]==s[22] or count(1)%2==0."""
+    known = name.partition(":")[0]
+    return bool(RULE.search(known)) and known not in TASKS and not os.path.exists(name)

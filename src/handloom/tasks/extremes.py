@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from itertools import product
 
 from handloom.core import Vocab
+from handloom.core.config import whole
 from handloom.tasks.task import Ids, Task
 
 
@@ -18,6 +19,8 @@ def maximum(n: int = 20) -> Task:
 
 
 def extreme(n: int, block: int, choose: Callable[[Ids], int]) -> Task:
+    whole("n", n, 1), whole("block", block, 1)
+
     def hard() -> Iterator[Ids]:
         """Neighbours, in both orders, once against many, all along the numbers."""
         for a in range(0, n - 1, max(1, n // 1000)) if block > 1 else ():

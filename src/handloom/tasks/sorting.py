@@ -12,6 +12,7 @@ from math import perm
 import numpy as np
 
 from handloom.core import Vocab
+from handloom.core.config import whole
 from handloom.tasks.task import Ids, Task
 
 
@@ -49,7 +50,8 @@ def ascending(n: int = 28, block: int = 100) -> Task:
 
 def ascending_with_repeats(n: int = 1001, length: int = 16, lowest: int = 1) -> Task:
     """Up to `length` numbers, with repeats, out of n − 1 many from `lowest` on, and then the end token."""
-    values = end = n - 1
+    values = end = whole("sort: n", n, 2) - 1
+    whole("sort: length", length, 1)
     sign = "0" if lowest > 0 else "="
 
     def oracle(ids: Ids) -> Ids | None:

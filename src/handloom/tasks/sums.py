@@ -10,6 +10,7 @@ from itertools import product
 import numpy as np
 
 from handloom.core import Vocab
+from handloom.core.config import whole
 from handloom.tasks.task import Ids, Task
 
 Pair = tuple[int, int]
@@ -73,7 +74,7 @@ def pairs(
     hard: Callable[[], Iterable[Pair]],
 ) -> Task:
     """A task about two numbers of up to so many digits: how a question is asked and read, and what is answered."""
-    most = 10**digits
+    most = 10 ** whole("digits", digits, 1)
 
     def oracle(ids: Ids) -> Ids | None:
         numbers = read(ids)

@@ -32,9 +32,9 @@ def svg(space: Space, construction: Construction, title: str = "") -> str:
 def draw(space: Space, construction: Construction, path: str | Path, title: str = "") -> Path:
     """Write the picture to a .svg or a .png file."""
     path = Path(path)
-    if path.suffix not in ENDINGS:
+    if path.suffix.lower() not in ENDINGS:
         raise HandloomError(f"{path} is not a kind of picture that is drawn here; name it {' or '.join(ENDINGS)}")
-    if path.suffix == ".png":
+    if path.suffix.lower() == ".png":
         write_png(drawing(space, construction), path, title)
     else:
         write_atomically(path, (svg(space, construction, title) + "\n").encode())

@@ -1,6 +1,6 @@
 """How runs went: success and loss over the steps, a line for each run.
 
-draw_curves({"rule 1": folder.metrics()}, "curves.svg")
+draw_curves({"rule 1": folder.lines()}, "curves.svg")
 """
 
 from collections.abc import Mapping, Sequence

@@ -173,7 +173,8 @@ def account(about: Mapping[str, Any], lines: Metrics, count: int) -> str:
         words += f"The transformer wrote {plural(int(total), 'sample')}; {bad / total:.0%} could not be read as "
         words += f"constructions, {again / total:.0%} had been there before. "
     else:
-        words += "No model was used. "
+        learnt = any(line.get("loss") is not None for line in lines)
+        words += "The model was not yet asked for samples. " if learnt else "No model was used. "
     words += f"{plural(count, 'record')}, each verified exactly."
     made = [f"seed {about['seed']}"] if about.get("seed") is not None else []
     made += [f"handloom {about['handloom']}"] if about.get("handloom") else []

@@ -13,7 +13,7 @@ STYLE = {"svg.hashsalt": "handloom", "svg.fonttype": "path", "text.parse_math": 
 
 
 def check_format(path: Path) -> None:
-    if path.suffix not in FORMATS:
+    if path.suffix.lower() not in FORMATS:
         raise HandloomError(f"{path} is not a kind of picture that can be drawn; name it {', '.join(FORMATS)}")
 
 
@@ -33,7 +33,8 @@ def write_figure(figure: Any, path: Path) -> Path:
     """Write it, all or nothing, without a date."""
     buffer = io.BytesIO()
     dates: dict[str, dict[str, None]] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
-    figure.savefig(buffer, format=path.suffix[1:], dpi=160, metadata=dates.get(path.suffix))
+    ending = path.suffix.lower()
+    figure.savefig(buffer, format=ending[1:], dpi=160, metadata=dates.get(ending))
     write_atomically(path, buffer.getvalue())
     return path
 

@@ -66,10 +66,10 @@ class Arrays:
         layer, _, last = name.rpartition(".") if not is_norm(name) else ("", "", name)
         if last[2:] not in ("Q", "K", "V"):
             start = self.sections[name][0]
-            return flat[start : start + int(np.prod(shape))].reshape(shape) if start >= 0 else np.zeros(shape)
+            return flat[start : start + int(np.prod(shape))].reshape(shape) if start >= 0 else nothing(shape)
         start, rows, cols = self.sections[f"{layer}.{last[:2]}QKV"]
         if start < 0:
-            return np.zeros(shape)
+            return nothing(shape)
         heads = flat[start : start + rows * cols].reshape(rows, 3, self.config.heads, self.config.d_head)
         part = heads[:, "QKV".index(last[2:])]  # (D, H, K), or (1, H, K) for a bias
         return part.transpose(1, 0, 2) if last.startswith("W") else part[0]
@@ -80,3 +80,8 @@ class Arrays:
         for name, view in self.views(flat).items():
             view[...] = arrays[name]
         return flat
+
+
+def nothing(shape: tuple[int, ...]) -> Array:
+    """What a model has no use for, such as neurons without an MLP: it has this shape, and is not in the layout."""
+    return np.zeros(shape, np.float32)
