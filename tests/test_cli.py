@@ -2,15 +2,18 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_type_hints
 
 import numpy as np
 import pytest
 
 from draws import random_model
+from handloom.cli import app
 from handloom.core import Config, load, save
 
 HANDLOOM = Path(sys.executable).with_name("handloom")
@@ -291,3 +294,21 @@ def test_what_takes_long_says_how_far_it_is_on_standard_error(handloom, tmp_path
         process.send_signal(signal.SIGINT)
         assert "Traceback" not in process.stderr.read()
         assert process.wait() == 130
+
+
+def helps():
+    """Every command, and what the source says of it and of its options."""
+    for command in app.registered_commands:
+        annotations = get_type_hints(command.callback, include_extras=True).values()
+        texts = [one.help for kind in annotations for one in getattr(kind, "__metadata__", ()) if one.help]
+        yield command.callback.__name__, [command.callback.__doc__, *texts]
+
+
+@pytest.mark.parametrize(("name", "texts"), [*helps()], ids=[name for name, _ in helps()])
+def test_help_loses_nothing_in_brackets(name, texts):
+    wide = os.environ | {"COLUMNS": "300", "TERMINAL_WIDTH": "300"}
+    words = [sys.executable, "-m", "handloom", name, "--help"]
+    shown = subprocess.run(words, capture_output=True, text=True, env=wide, check=True).stdout
+    for text in texts:
+        for part in re.findall(r"\[[^\]\n]*\]", text.replace("\\[", "[")):
+            assert part in shown

@@ -515,3 +515,65 @@ def test_compare_runs_both_ways_at_equal_cpu_time(handloom):
     assert all(os.cpu_count() * 0.5 <= one < os.cpu_count() * 2.5 for one in cpu), cpu
     assert not Path("runs").exists()
     assert not Path("records.sqlite").exists()
+
+
+# What a run has found is its own
+
+
+def test_a_construction_that_is_in_the_store_is_found_by_this_run_all_the_same(handloom):
+    code, _, _ = handloom(CYCLES, "--generations", 1, "--out", "a", *OPTIONS)
+    store = Store.open("records.sqlite")
+    best = store.best(CYCLES)
+    with sqlite3.connect("records.sqlite") as connection:  # as if a model had found all of it, long ago
+        connection.execute("UPDATE records SET origin = ?", [json.dumps(best.origin | {"how": "model", "run": "old"})])
+    code, out, _ = handloom(CYCLES, "--generations", 1, "--out", "b", "--no-model", "--json", *OPTIONS)
+    assert code == 0
+    origin = json.loads(out)["origin"]
+    assert (origin["how"], origin["run"]) == ("search", "b")
+    code, out, _ = handloom("--resume", "b", "--generations", 1, "--json")
+    assert json.loads(out)["origin"] == origin
+    assert json.loads(out)["best"] == best.score
+
+
+def test_a_run_says_what_the_store_has_from_before(handloom):
+    handloom(CYCLES, "--generations", 1, *OPTIONS)
+    best = Store.open("records.sqlite").best(CYCLES).score
+    _, out, _ = handloom(CYCLES, "--seconds", 0, *OPTIONS)
+    assert f"records.sqlite has {best} from before" in out
+
+
+def test_a_record_that_was_tampered_with_is_not_taken_over(handloom):
+    handloom(CYCLES, "--generations", 1, *OPTIONS)
+    with sqlite3.connect("records.sqlite") as connection:
+        connection.execute("UPDATE records SET score = '99' WHERE id = (SELECT max(id) FROM records)")
+    code, _, said = handloom(CYCLES, "--generations", 1, *OPTIONS)
+    assert code == 2
+    assert "not 99" in said
+
+
+def test_what_a_run_cannot_use_is_refused(handloom):
+    handloom(CYCLES, "--generations", 1, "--out", "a", *OPTIONS)
+    for words in (
+        ["--resume", "a", "--tokens", "bpe"],
+        ["--resume", "a", "--seed", 0],
+        ["--resume", "a", "--no-model"],
+        ["--resume", "a", "--compare"],
+        [CYCLES, "--compare", "--out", "b"],
+        [CYCLES, "--compare", "--store", "b.sqlite"],
+        [CYCLES, "--seeds", 3],
+        [CYCLES, "--until", "nan"],
+    ):
+        code, _, said = handloom(*words)
+        assert code == 2
+        assert len(said.strip().splitlines()) == 1
+    code, _, said = handloom(CYCLES, "--out", "a")
+    assert code == 2
+    assert "handloom discover --resume a" in said
+
+
+def test_of_a_run_that_never_began_nothing_is_left(handloom):
+    Path("own.py").write_text("from handloom.discover import *\nproblem = Problem(word(3), score=lambda w: 1 / 0)")
+    code, _, said = handloom("own.py", "--seconds", 1)
+    assert code == 2
+    assert "<lambda>, line 2, raised ZeroDivisionError" in said
+    assert not Path("runs").exists()

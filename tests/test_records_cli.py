@@ -510,3 +510,10 @@ def test_the_command_is_light_to_import():
 
     code = "import handloom.cli.records, sys; print(sorted({'numpy', 'sqlite3', 'handloom.core'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
+
+
+def test_json_is_one_value_whatever_else_is_done(run, filled, tmp_path):
+    for words in (["--draw", tmp_path / "a.PNG"], ["--export", tmp_path / "a.json"]):
+        listed = json.loads(run("isosceles:n=3", "--json", *words))
+        assert listed[0]["problem"] == "isosceles:n=3"
+        assert words[1].exists()
