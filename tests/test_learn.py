@@ -396,3 +396,25 @@ def test_exchanged_symbols_make_the_same_run():
     first, second = (run.trainer.arrays() for run in runs)
     assert all((first[name] == second[name]).all() for name in first)
     assert runs[0].evaluation.samples != runs[1].evaluation.samples
+
+
+@pytest.mark.parametrize(
+    ("task", "choices", "said"),
+    [
+        (3, {}, "3 is not a task"),
+        (RULE, {"start": "addition"}, "start='addition' is not a model"),
+        (RULE, {"betas": 3}, "two numbers"),
+        (RULE, {"betas": (2, 5)}, "below 1"),
+        (RULE, {"betas": (0.9, float("nan"))}, "below 1"),
+    ],
+)
+def test_what_cannot_be_trained_is_told_in_python_too(task, choices, said):
+    with pytest.raises(HandloomError, match=said):
+        train(task, steps=1, **choices)
+
+
+def test_questions_are_answered_as_in_evaluations_and_strings_are_drawn(tmp_path):
+    train("addition:digits=1", folder=tmp_path / "a", steps=2, every=2, **SMALL)
+    assert sample(tmp_path / "a", 20, seed=1).samples == sample(tmp_path / "a", 20, seed=1, temperature=0.0).samples
+    train(RULE, folder=tmp_path / "b", steps=2, every=2, **SMALL)
+    assert sample(tmp_path / "b", 20, seed=1).samples == sample(tmp_path / "b", 20, seed=1, temperature=1.0).samples

@@ -57,7 +57,8 @@ def heatmap(
         with Slowly("tokens sampled") as progress:
             rows = strings_for(chosen, task, samples, seed, progress)
     begins = all(chosen.vocab.bos is not None and row[:1] == [chosen.vocab.id(chosen.vocab.bos)] for row in rows)
-    marked = digits(marks) if marks is not None else named(task, [row[begins:] for row in rows])
+    longest = max(len(row) - begins for row in rows)
+    marked = digits(marks, longest) if marks is not None else named(task, [row[begins:] for row in rows])
     with Slowly("strings run") as progress:
         patterns = mean_attention(chosen, rows, progress=progress)
     draw_attention(
@@ -71,8 +72,7 @@ def heatmap(
         title=title(model, chosen, len(rows)),
     )
     if as_json:
-        longest = max(map(len, rows))
-        print_json({"file": str(output), "strings": len(rows), "longest": longest, "marks": marked})
+        print_json({"file": str(output), "strings": len(rows), "longest": longest + begins, "marks": marked})
     else:
         print(output)
 
@@ -88,7 +88,7 @@ def pick(what: str, number: int | None, count: int) -> list[int]:
     return [number]
 
 
-def digits(text: str) -> list[int]:
+def digits(text: str, longest: int) -> list[int]:
     """13,22 as numbers."""
     from handloom.core import HandloomError
     from handloom.core.errors import shown
@@ -96,6 +96,8 @@ def digits(text: str) -> list[int]:
     pieces = [piece.strip() for piece in text.split(",")]
     if not all(piece.isdecimal() and len(piece) <= 9 for piece in pieces):
         raise HandloomError(f"--marks {shown(text)} are not digits of a string; write them as 13,22")
+    if not all(1 <= int(piece) <= longest for piece in pieces):
+        raise HandloomError(f"--marks {shown(text)}: the digits here are 1 to {longest}")
     return [int(piece) for piece in pieces]
 
 

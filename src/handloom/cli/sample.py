@@ -13,7 +13,10 @@ def sample(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.", show_default=False)],
     count: Annotated[int, typer.Option("-n", "--count", help="How many.", min=1)] = 20,
     prompt: Annotated[str, typer.Option(help="How each begins (for a task: the question).")] = "",
-    temperature: Annotated[float, typer.Option(help="0 takes the likeliest token; above 1 is wilder.")] = 1.0,
+    temperature: Annotated[
+        float | None,
+        typer.Option(help="0 takes the likeliest token; above 1 is wilder; default: 1, for questions 0."),
+    ] = None,
     top_k: TopK = None,
     top_p: TopP = None,
     format: FormatOption = None,

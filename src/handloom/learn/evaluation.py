@@ -39,6 +39,7 @@ class Examiner:
     def __init__(self, task: Learnable, learnt: Strings) -> None:
         self.task = task
         self.language = isinstance(task, Language)
+        self.temperature = 1.0 if self.language else 0.0  # strings are drawn; to a question one answer is right
         rows = [learnt.row(i) for i in range(len(learnt))]
         self.known = {bytes_of(said if self.language else asked) for asked, said in rows}
         self.longest_question = max(len(asked) for asked, _ in rows)
@@ -63,7 +64,7 @@ class Examiner:
 
     def examine(self, say: Say, count: int, seed: int) -> Evaluation:
         questions = self.questions(count, seed)
-        answers = say([asked for asked, _ in questions], 1.0 if self.language else 0.0)
+        answers = say([asked for asked, _ in questions], self.temperature)
         if not self.language and self.task.vocab.eos is None:  # nothing says where an answer ends but its length
             answers = [said[: len(right)] for said, (_, right) in zip(answers, questions, strict=True)]
         return self.judge([asked for asked, _ in questions], answers)

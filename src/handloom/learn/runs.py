@@ -70,6 +70,10 @@ def prepare(
     if unknown := sorted(set(choices) - SETTINGS - SIZES):
         raise HandloomError(f"no setting {shown(unknown[0])}; there are {', '.join(sorted(SETTINGS | SIZES))}")
     check_device(device)
+    if not isinstance(task, str) and not hasattr(task, "pair"):
+        raise HandloomError(f"{shown(task)} is not a task; give the name of one, a Task or a Language")
+    if start is not None and not hasattr(start, "vocab"):
+        raise HandloomError(f"start={shown(start)} is not a model; load(path) gives one")
     if start and kind != "transformer":
         raise HandloomError(f"a kind is given ({kind}), but a model that is trained on stays what it is: leave it out")
     if choices.get("lora") and not start:
@@ -241,7 +245,7 @@ def task_of_run(folder: Folder, about: dict[str, Any]) -> Learnable:
     """The task that a run learns: by its name, or from the copy of the user's file."""
     name = about["task"]
     if name is None:
-        raise HandloomError(f"{folder.path} is a run of a task without a name; give the task: resume(folder, task=…)")
+        raise HandloomError(f"{folder.path} is a run of a task without a name; resume(folder, task=…) goes on with it")
     return learnable(str(folder.path / name) if name.partition(":")[0] in COPIES else name)
 
 

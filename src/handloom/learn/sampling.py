@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 
 def sample(run: str | os.PathLike[str], count: int = 20, prompt: str = "", **how: Any) -> Evaluation:
-    """Strings from the model of a run, and what its task thinks of them; `how` is as in `generate`, and drawn at
-    temperature 1 unless told."""
-    return Sampling.of(run).draw(count, prompt, **{"temperature": 1.0} | how)
+    """Strings from the model of a run, and what its task thinks of them; `how` is as in `generate`. Strings are drawn
+    at temperature 1 unless told, and questions answered at 0, as in evaluations."""
+    return Sampling.of(run).draw(count, prompt, **how)
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,12 @@ class Sampling:
             return cls(cell_models.load(path), Examiner(task, learnt))
         return cls(load(path), Examiner(task, learnt))
 
-    def draw(self, count: int, prompt: str = "", *, seed: int = 0, **how: Any) -> Evaluation:
+    def draw(
+        self, count: int, prompt: str = "", *, seed: int = 0, temperature: float | None = None, **how: Any
+    ) -> Evaluation:
         """So many strings that begin with the prompt; `how` is as in `generate`."""
         task, vocab = self.examiner.task, self.examiner.task.vocab
+        how["temperature"] = self.examiner.temperature if temperature is None else temperature
         if isinstance(task, Language):
             first, *begun = vocab.encode(prompt)
             asked = [first]

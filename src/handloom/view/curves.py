@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from handloom.core import HandloomError
+from handloom.core.config import is_number
 from handloom.view.figure import LINES, STYLE, check_format, matplotlib_parts, tidy, write_figure
 
 Metrics = Sequence[Mapping[str, Any]]  # the lines of metrics.jsonl
@@ -20,6 +21,9 @@ def draw_curves(runs: Mapping[str, Metrics], path: str | Path) -> Path:
     check_format(path)
     if empty := [name for name, lines in runs.items() if not lines]:
         raise HandloomError(f"{empty[0]} has not been evaluated yet; there is nothing to draw")
+    for name, lines in runs.items():
+        if not all(is_number(line.get(key)) for line in lines for key in ("step", "success", "held_out", "loss")):
+            raise HandloomError(f"{name} has lines without a step, success, held_out or loss; take them out")
     figure_class, styles = matplotlib_parts()
     with styles(STYLE | {"font.size": 10}):
         figure = figure_class(figsize=(9.0, 3.4), layout="constrained")
