@@ -7,6 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from itertools import combinations, product
@@ -577,3 +578,70 @@ def test_of_a_run_that_never_began_nothing_is_left(handloom):
     assert code == 2
     assert "<lambda>, line 2, raised ZeroDivisionError" in said
     assert not Path("runs").exists()
+
+
+def test_a_run_that_goes_on_with_another_store_takes_nothing_of_others(handloom):
+    handloom(CYCLES, "--generations", 1, "--out", "a", "--seed", 1, *OPTIONS)
+    handloom(CYCLES, "--generations", 1, "--out", "b", "--seed", 2, "--store", "b.sqlite", *OPTIONS)
+    lines = Path("a/records.jsonl").read_text()
+    both = {one.key for one in Store.open("records.sqlite").records()} & {
+        one.key for one in Store.open("b.sqlite").records()
+    }
+    run = reopen("a", store="b.sqlite", generations=1)
+    assert {record.key for record in run.records} == both
+    assert Path("a/records.jsonl").read_text() == lines
+
+
+@pytest.mark.parametrize("lost", ["last line", "file"])
+def test_what_a_run_has_stored_is_its_own_though_it_was_killed_before_it_wrote_that_down(handloom, lost):
+    handloom(CYCLES, "--generations", 1, "--out", "a", *OPTIONS)
+    lines = Path("a/records.jsonl").read_text().splitlines(keepends=True)
+    before = {record.key for record in reopen("a").records}
+    if lost == "file":
+        Path("a/records.jsonl").unlink()
+    else:
+        Path("a/records.jsonl").write_text("".join(lines[:-1]) + lines[-1][:20])
+    assert {record.key for record in reopen("a").records} == before
+    assert len(before) == len(lines)
+
+
+def test_the_page_has_the_origins_of_its_own_run(handloom):
+    handloom(CYCLES, "--generations", 1, *OPTIONS)
+    with sqlite3.connect("records.sqlite") as connection:
+        connection.execute("UPDATE records SET origin = json_set(origin, '$.generation', 77)")
+    handloom(CYCLES, "--generations", 1, "--out", "b", *OPTIONS)
+    assert "generation 77" not in Path("b/page.html").read_text()
+
+
+def test_scores_that_are_rounded_differently_for_mirror_images_are_no_reason_to_stop(handloom):
+    Path("own.py").write_text(
+        """
+from math import sqrt
+from handloom.discover import Problem, grid
+
+def score(a):
+    total = 0.0
+    for i in range(16):
+        for j in range(i):
+            if a[i // 4, i % 4] and a[j // 4, j % 4]:
+                total += sqrt((i // 4 - j // 4) ** 2 + (i % 4 - j % 4) ** 2) - 2.3
+    return total
+
+problem = Problem(grid(4, 4), score=score, symmetries={"mirror": lambda p: (3 - p[0], p[1])})
+"""
+    )
+    for seed in range(4):
+        code, _, said = handloom("own.py", "--generations", 1, "--no-model", "--seed", seed, *OPTIONS)
+        assert code == 0, said
+
+
+def test_a_run_is_preparing_until_its_first_search_has_ended():
+    stages = []
+    with tempfile.TemporaryDirectory() as folder:
+        run = begin(CYCLES, store=f"{folder}/r.sqlite", generations=2, **FAST)
+        run.watch = lambda progress: stages.append((progress.stage, progress.stage_done))
+        run.run()
+    names = [name for name, _ in stages]
+    assert names[0] == "preparing"
+    assert "preparing" not in names[names.index("searching") :]
+    assert dict(reversed(stages))["searching"] < 0.5

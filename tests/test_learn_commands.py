@@ -206,7 +206,7 @@ def test_files_of_several_runs_in_one_folder_are_told(tmp_path):
     (tmp_path / "b/checkpoint.safetensors").replace(tmp_path / "a/checkpoint.safetensors")
     done = handloom("resume", "a", "--steps", 10, cwd=tmp_path)
     assert done.returncode == 2
-    assert "its files are of several runs" in done.stderr
+    assert "are its files damaged, or of several runs?" in done.stderr
 
 
 OWN = """
@@ -283,3 +283,36 @@ def test_errors_about_masked_models_name_what_the_user_has_typed(tmp_path):
     done = handloom("learn", RULE, "--masked", "--kind", "gru", cwd=tmp_path)
     assert done.returncode == 2
     assert "masked" in done.stderr
+
+
+def test_a_run_that_fails_keeps_what_it_has_saved(tmp_path):
+    (tmp_path / "own.py").write_text(OWN.format(draw="'01'", right="1 / 0"))
+    words = ["learn", "own.py", "--steps", 9, "--keep", 3, "--out", "a", *TINY]
+    done = handloom(*words, "--every", 9, cwd=tmp_path)
+    assert done.returncode == 2
+    assert (tmp_path / "a/model-3.safetensors").exists()
+
+
+def test_a_run_that_has_reached_its_goal_is_over_when_it_is_resumed(tmp_path):
+    words = ["learn", "s[1]==s[1]", "--out", "a", "--until", "0.01", "--steps", 100, "--json", *TINY]
+    steps = json.loads(handloom(*words, cwd=tmp_path).stdout)["steps"]
+    assert json.loads(handloom("resume", "a", "--json", cwd=tmp_path).stdout)["steps"] == steps
+
+
+def test_answers_without_an_end_are_as_long_as_in_evaluations(tmp_path):
+    train("sort:n=4,length=3", folder=tmp_path / "a", steps=1, every=1, **SMALL)
+    texts = json.loads(handloom("sample", "a", "-n", 50, "--json", cwd=tmp_path).stdout)["samples"]
+    asked = [text.replace("=", "0").split(" 0 ") for text in texts]
+    assert all(len(question.split()) == len(answer.split()) for question, answer in asked)
+    assert handloom("sample", "a", "--top-k", 2, cwd=tmp_path).returncode == 0
+
+
+@pytest.mark.parametrize("change", [('"network": {', '"network": null, "old": {'), ('"task": ', '"task": 3, "old": ')])
+def test_sampling_from_a_damaged_run_is_told_in_one_line(tmp_path, change):
+    train(RULE, folder=tmp_path / "a", steps=1, every=1, **SMALL)
+    text = (tmp_path / "a/run.json").read_text()
+    (tmp_path / "a/run.json").write_text(text.replace(*change))
+    for command in ("sample", "resume"):
+        done = handloom(command, "a", cwd=tmp_path)
+        assert done.returncode == 2
+        assert len(done.stderr.strip().splitlines()) == 1, done.stderr

@@ -147,7 +147,8 @@ def show(discovery: "Discovery", as_json: bool) -> None:
         discovery.watch = view
         discovery.run()
     best = discovery.best
-    kin = {record.id: record for one in discovery.records for record in (one, *store.ancestors(one))}
+    kin = {record.id: record for one in discovery.records for record in store.ancestors(one)}
+    kin |= {record.id: record for record in discovery.records}  # with origins of this run
     page = discovery_page(folder, discovery.problem, list(kin.values()), folder / "page.html")
     result = {
         "run": str(folder),

@@ -73,7 +73,6 @@ def learn(
     handloom learn names.txt --steps 5000 --dropout 0.1
     handloom learn addition:digits=2 --layers 2 --width 128 --schedule cosine
     """
-    from handloom.core import HandloomError
     from handloom.learn.experiments import look_up
     from handloom.learn.folder import Folder
     from handloom.learn.runs import keep as keep_in
@@ -101,11 +100,11 @@ def learn(
     try:
         keep_in(training, folder, name, about)
         show(training, tensorboard, as_json)
-    except HandloomError:
-        folder.remove_if_without("metrics.jsonl")  # of what never got anywhere nothing is left
+    except typer.Exit:
         raise
     except BaseException:
-        folder.remove_if_without("checkpoint.safetensors")
+        if not training.saved:  # of what never got anywhere nothing is left
+            folder.remove()
         raise
 
 

@@ -6,8 +6,9 @@ and exits with code 2; in Python it is a `ValueError`, so code that catches thos
 
 import traceback
 from pathlib import Path
+from sysconfig import get_path
 
-LIBRARIES = {"handloom", "site-packages"}
+LIBRARIES = (Path(__file__).parent.parent, *map(Path, (get_path("stdlib"), get_path("purelib"), get_path("platlib"))))
 
 
 class HandloomError(ValueError):
@@ -17,7 +18,8 @@ class HandloomError(ValueError):
 def told(error: BaseException) -> str:
     """What went wrong in a user's function, and where, in one line: the last line that is not of a library."""
     frames = traceback.extract_tb(error.__traceback__)
-    last = next((one for one in reversed(frames) if not LIBRARIES & set(Path(one.filename).parts)), frames[-1])
+    own = (one for one in reversed(frames) if not any(Path(one.filename).is_relative_to(path) for path in LIBRARIES))
+    last = next(own, frames[-1])
     return f"{last.name}, line {last.lineno}, raised {type(error).__name__}: {' '.join(str(error).split())[:160]}"
 
 

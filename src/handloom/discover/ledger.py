@@ -16,9 +16,9 @@ from handloom.discover.canonical import form_of
 from handloom.discover.executors import Outcome
 from handloom.discover.greedy import greedy
 from handloom.discover.pool import Pool
-from handloom.discover.problem import Number, Problem, verdict
+from handloom.discover.problem import Number, Problem
 from handloom.discover.spaces import Construction
-from handloom.discover.store import NotLegal, Record, Store
+from handloom.discover.store import NotLegal, Record, Store, wrong
 from handloom.discover.symmetry import NONE
 from handloom.learn.folder import Folder
 
@@ -80,20 +80,20 @@ class Ledger:
                 f"the search and the verifier do not agree, so nothing was kept: {error};"
                 " what a check refuses must be forbidden, or worth less by the score"
             ) from error
-        new = added or self.there_already(construction, key, origin)
+        new = added or self.there_already(key, origin)
         if all(new.id != record.id for record in self.records):
             self.records.append(new)
             if self.folder is not None:
-                Folder(self.folder).append({"record": new.id, "origin": new.origin}, RECORDS)
+                Folder(self.folder).append({"key": new.key, "origin": new.origin}, RECORDS)
         if self.best is None or new.score > self.best.score:
             self.best = new
 
-    def there_already(self, construction: Construction, key: Construction, origin: dict[str, Any]) -> Record:
+    def there_already(self, key: Construction, origin: dict[str, Any]) -> Record:
         """The record of a construction that is in the store, as this run has found it."""
         old = self.store.find(self.problem, key)
-        if (score := verdict(self.problem, construction).score) != old.score:
+        if reason := wrong(self.problem, old):
             raise HandloomError(
-                f"{self.store.path}, record {old.id}: its score is {score}, not {old.score};"
+                f"{self.store.path} has been tampered with ({reason});"
                 " handloom records --verify tells what else is wrong, --store names another file"
             )
         return replace(old, origin=origin)
@@ -117,8 +117,10 @@ class Ledger:
         self.pool.restore(saved["pool"])
 
     def own(self, lines: Sequence[Mapping[str, Any]]) -> None:
-        """The records of a run that goes on, by the lines of its records.jsonl."""
-        kept = {record.id: record for record in self.store.records(self.problem.name)}
-        mine = {line["record"]: line["origin"] for line in lines if line["record"] in kept}
-        self.records = [replace(kept[number], origin=origin) for number, origin in mine.items()]
+        """The records of a run that goes on, by the lines of its records.jsonl; and those that the store says are this
+        run's, for it may have been killed before it wrote the line."""
+        kept = {record.key: record for record in self.store.records(self.problem.name)}
+        known = {line["key"]: dict(line["origin"]) for line in lines if line["key"] in kept}
+        here = {key: one.origin for key, one in kept.items() if one.origin.get("run") == str(self.folder)}
+        self.records = [replace(kept[key], origin=origin) for key, origin in (here | known).items()]
         self.best = max(self.records, key=lambda record: record.score, default=None)

@@ -80,6 +80,7 @@ class Discovery:
     halted: bool = False
     told: tuple[Stage, float] = ("done", 0.0)  # what the watcher was last told, and when
     stage_done: float = 0.0  # and how far that was
+    prepared: bool = False  # whether there are searches that run
 
     def __post_init__(self) -> None:
         check_device(self.device)
@@ -133,8 +134,8 @@ class Discovery:
                 while not self.over() and (self.generations is None or self.generation < self.generations):
                     self.one_generation()
             except HandloomError:
-                if self.folder:
-                    Folder(self.folder).remove_if_without("metrics.jsonl")  # of a run that never began nothing is left
+                if self.folder and not (self.folder / "metrics.jsonl").exists():
+                    Folder(self.folder).remove()  # of a run that never began nothing is left
                 raise
             finally:
                 self.executor.close()
@@ -248,23 +249,27 @@ class Discovery:
         """What came of those attempts that could be made; it is taken into the ledger."""
         shares = done or (i / len(attempts) for i in range(len(attempts)))
         for i, outcome in enumerate(self.executor.outcomes(attempts, self.over_while(stage))):
-            self.tell(stage, next(shares))
+            self.prepared |= outcome is not None
+            self.tell(self.now(stage), next(shares))
             if outcome is not None:
                 self.steps += outcome.found.steps
                 self.ledger.take(outcome, how, self.generation, self.elapsed())
                 yield outcome, i
 
     def over_while(self, stage: Stage) -> Callable[[], bool]:
-        """Whether to stop; whoever waits asks it often, and so tells how it stands. Before a first search has ended,
-        what takes long is to compile it and to make its tables."""
-        here = threading.get_ident()
+        """Whether to stop; whoever waits asks it often, and so tells how it stands."""
+        here, self.stage_done = threading.get_ident(), 0.0
 
         def over() -> bool:
             if threading.get_ident() == here:  # workers ask too
-                self.tell(stage if self.steps else "preparing", self.stage_done)
+                self.tell(self.now(stage), self.stage_done)
             return self.over()
 
         return over
+
+    def now(self, stage: Stage) -> Stage:
+        """Before a first search has ended, what takes long is to compile it and to make its tables."""
+        return stage if self.prepared else "preparing"
 
     def search_smaller(self) -> None:
         """The best of some smaller sizes, to learn from besides."""

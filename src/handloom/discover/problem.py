@@ -56,7 +56,7 @@ class Problem:
             raise HandloomError(f"a problem's space is {shown(self.space)}; make one with grid, graph, subsets or word")
         if self.symmetries is not None:
             maps_by_name(self.symmetries)
-        if self.best_known is not None and not is_number(self.best_known):
+        if self.best_known is not None and not is_score(self.best_known):
             raise HandloomError(f"best_known={shown(self.best_known)} must be a number")
         if self.score is None and not self.space.is_subset:
             raise HandloomError(f"a problem of {self.space.kind}s needs a score, a function of the {self.space.kind}")
@@ -138,25 +138,48 @@ def verdict(problem: Problem, construction: Construction) -> Verdict:
 
 
 def exact_score(problem: Problem, construction: Construction) -> Number:
-    """The score in plain Python: of Python's whole numbers, which have no end; if the score cannot use these, as many
-    of NumPy's functions cannot, of int64, where one that is too large is an error if NumPy sees it."""
+    """The score in plain Python. Whole numbers are NumPy's, of 64 bits; where these are not enough, Python's, which
+    have no end."""
     import numpy as np
 
     if problem.score is None:
         return len(construction)
-    value: Any
-    try:
-        value = problem.score(as_array(problem.space, construction, object))
-    except Exception:
-        with np.errstate(over="raise"):
-            value = problem.score(as_array(problem.space, construction))
-    if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
-        value = value.item()
-    if isinstance(value, int) and abs(value) > LARGEST:
+    overflows: list[str] = []
+    with np.errstate(all="ignore", over="call", call=lambda kind, flag: overflows.append(kind)):
+        value = plain(problem.score(as_array(problem.space, construction)))
+        if type(value) is int:
+            value = unlimited(problem, construction, value, bool(overflows))
+    if type(value) is int and abs(value) > LARGEST:
         raise HandloomError(f"{problem}: its score is beyond {LARGEST:g}; return a smaller number, such as a logarithm")
-    if not isinstance(value, int | float) or not is_number(value):
+    if not is_score(value):
         raise HandloomError(f"{problem}: its score is {shown(value)}, which is not a number; return an int or a float")
     return value
+
+
+def unlimited(problem: Problem, construction: Construction, value: int, overflow: bool) -> int:
+    """A whole score again, of Python's numbers, if it is beyond 64 bits or if NumPy saw that something was. (Arrays
+    of Python's numbers are not like others in all that NumPy does, so they do not decide where they need not.)"""
+    assert problem.score is not None
+    try:
+        exact = plain(problem.score(as_array(problem.space, construction, object)))
+    except Exception as error:
+        if overflow:
+            raise HandloomError(f"{problem}: numbers in its score are beyond 64 bits; let them be Python's") from error
+        return value
+    return exact if type(exact) is int and (overflow or abs(exact) >= 2**63) else value
+
+
+def plain(value: Any) -> Any:
+    """NumPy's numbers as Python's."""
+    import numpy as np
+
+    single = isinstance(value, np.generic) or (isinstance(value, np.ndarray) and not value.ndim)
+    return value.item() if single else value
+
+
+def is_score(value: Any) -> bool:
+    """Whether it is a number of Python's, and finite."""
+    return type(value) in (int, float) and is_number(value)
 
 
 def as_array(space: Space, construction: Construction, numbers: type = int) -> Any:
@@ -183,9 +206,8 @@ def as_array(space: Space, construction: Construction, numbers: type = int) -> A
 def arity(rule: Rule) -> int:
     """How many elements a rule is about; 0 if it does not say. What has a default is not an element."""
     parameters = inspect.signature(rule).parameters.values()
-    if any(one.kind is one.VAR_POSITIONAL for one in parameters):
-        return 0
-    return sum(one.default is one.empty and one.kind is not one.VAR_KEYWORD for one in parameters)
+    named = all(one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD) for one in parameters)
+    return sum(one.default is one.empty for one in parameters) if named else 0
 
 
 def asked(problem: Problem, rule: Rule, elements: Sequence[Element]) -> bool:

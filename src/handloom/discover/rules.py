@@ -34,7 +34,9 @@ def compiled(problem: Problem, rule: Rule) -> Test:
     test = for_width(rule, xy.shape[1] if isinstance(problem.space.elements[0], tuple) else 0)
     try:
         test(xy, *[min(i, len(xy) - 1) for i in range(5)])
-    except NumbaError as error:
+    except (NumbaError, ValueError) as error:
+        if "Numba" not in f"{type(error).__name__} {error}":  # it is the rule's own
+            raise
         raise HandloomError(
             f"{problem}: Numba cannot compile what is forbidden; use plain arithmetic: {numba_says(error)}"
         ) from error

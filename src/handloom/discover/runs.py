@@ -121,13 +121,14 @@ def reopen(
         if what_is(path / "state.json") == "file":
             restore(discovery, read_json(path / "state.json", {"generation", "ledger", "apprentice"}))
         discovery.lines = [line for line in kept.lines() if line["generation"] < discovery.generation]
-        discovery.ledger.own(kept.lines(RECORDS))
+        discovery.ledger.folder = path
+        discovery.ledger.own(records := kept.lines(RECORDS))
     except HandloomError:
         raise
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise HandloomError(f"the run in {path} is damaged: {one_line(error)}") from error
     kept.rewrite(discovery.lines)
-    kept.rewrite(({"record": one.id, "origin": one.origin} for one in discovery.records), RECORDS)
+    kept.rewrite(records, RECORDS)
     return discovery
 
 

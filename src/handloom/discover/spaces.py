@@ -13,7 +13,7 @@ A space knows its symmetries by name, each as the maps of elements that generate
 the problem to say (symmetry.py).
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations, permutations, product
@@ -27,7 +27,7 @@ Construction = tuple[int, ...]
 Element = Any  # an int or a tuple of ints; of a word a letter
 Map = Callable[[Any], Any]  # from elements to elements
 Symmetries = Mapping[str, tuple[Map, ...]]
-Maps = Mapping[str, Map | Iterable[Map]]  # symmetries as a user may write them
+Maps = Mapping[str, Map | Sequence[Map]]  # symmetries as a user may write them
 Kind = Literal["grid", "graph", "list", "word", "permutation"]
 
 MOST_ELEMENTS = 100_000

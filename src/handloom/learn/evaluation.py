@@ -64,12 +64,13 @@ class Examiner:
 
     def examine(self, say: Say, count: int, seed: int) -> Evaluation:
         questions = self.questions(count, seed)
-        answers = say([asked for asked, _ in questions], self.temperature)
+        return self.judge(questions, say([asked for asked, _ in questions], self.temperature))
+
+    def judge(self, questions: Sequence[tuple[Ids, Ids]], answers: Sequence[Ids]) -> Evaluation:
+        """What to think of answers to questions, each with an answer that is right, if there is one."""
         if not self.language and self.task.vocab.eos is None:  # nothing says where an answer ends but its length
             answers = [said[: len(right)] for said, (_, right) in zip(answers, questions, strict=True)]
-        return self.judge([asked for asked, _ in questions], answers)
-
-    def judge(self, asked: Sequence[Ids], answers: Sequence[Ids]) -> Evaluation:
+        asked = [asked for asked, _ in questions]
         try:
             verdicts: list[Verdict] = [self.task.verdict(a, said) for a, said in zip(asked, answers, strict=True)]
         except HandloomError:

@@ -15,6 +15,7 @@ import json
 import re
 import shutil
 from collections.abc import Iterable
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -74,10 +75,12 @@ class Folder:
                 )
             if not isinstance(about, dict) or not {"task", "network", "settings"} <= set(about):
                 raise ValueError("it has no task, network or settings")
+            if not isinstance(about["task"], str | None) or "kind" not in dict(about["network"]):
+                raise ValueError("its task must be text, and its network have a kind")
             return about
         except HandloomError:
             raise
-        except (OSError, ValueError, RecursionError) as error:
+        except (OSError, ValueError, TypeError, RecursionError) as error:
             raise HandloomError(f"{self.path / 'run.json'} is damaged: {one_line(error)}; begin a new run") from error
 
     def write_checkpoint(self, arrays: Arrays, where: dict[str, Any]) -> None:
@@ -125,11 +128,11 @@ class Folder:
         """The file with these lines: what came after the last checkpoint will come again."""
         write_atomically(self.path / name, "".join(json.dumps(line) + "\n" for line in lines).encode())
 
-    def remove_if_without(self, name: str) -> None:
+    def remove(self) -> None:
         """Leave nothing behind of a run that never began, nor the folder for runs if that is empty."""
-        if not (self.path / name).exists():
-            shutil.rmtree(self.path, ignore_errors=True)
-            if self.path.parent == RUNS and not any(RUNS.iterdir()):
+        shutil.rmtree(self.path, ignore_errors=True)
+        if self.path.parent == RUNS:
+            with suppress(OSError):
                 RUNS.rmdir()
 
 

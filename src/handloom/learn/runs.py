@@ -210,7 +210,7 @@ def reopen(
         raise
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
         raise HandloomError(
-            f"{folder.path} is damaged, or its files are of several runs: {one_line(error)}; begin a new run"
+            f"{folder.path} cannot be gone on with: {one_line(error)}; are its files damaged, or of several runs?"
         ) from error
 
 

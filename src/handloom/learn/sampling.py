@@ -55,19 +55,22 @@ class Sampling:
     ) -> Evaluation:
         """So many strings that begin with the prompt; `how` is as in `generate`."""
         task, vocab = self.examiner.task, self.examiner.task.vocab
-        how["temperature"] = self.examiner.temperature if temperature is None else temperature
+        drawn = how.get("top_k") is not None or how.get("top_p") is not None
+        usual = 1.0 if drawn else self.examiner.temperature
+        how["temperature"] = usual if temperature is None else temperature
         if isinstance(task, Language):
             first, *begun = vocab.encode(prompt)
-            asked = [first]
+            asked, right = [first], list[int]()
         elif prompt:
             assert isinstance(task, Task)
             task.check(prompt)
             asked, begun = vocab.encode(prompt), []
+            right = task.oracle(asked) or []
         else:
-            questions = [asked for asked, _ in self.examiner.questions(count, seed)]
-            return self.examiner.judge(questions, self.say(questions, seed, how))
+            questions = self.examiner.questions(count, seed)
+            return self.examiner.judge(questions, self.say([asked for asked, _ in questions], seed, how))
         said = self.say([[*asked, *begun]] * count, seed, how, len(begun))
-        return self.examiner.judge([asked] * count, [[*begun, *new] for new in said])
+        return self.examiner.judge([(asked, right)] * count, [[*begun, *new] for new in said])
 
     def say(self, prompts: list[list[int]], seed: int, how: dict[str, Any], begun: int = 0) -> list[list[int]]:
         """How the model goes on from prompts; so many tokens of an answer are there already."""
@@ -86,4 +89,4 @@ class Sampling:
         left = [length - begun for length in lengths if length > begun]
         if not left:
             raise HandloomError(f"the prompt has {begun} tokens, and no string that was learnt is longer; shorten it")
-        return unmask(self.model, prompts, left, how.get("temperature", 1.0), seed)
+        return unmask(self.model, prompts, left, how["temperature"], seed)

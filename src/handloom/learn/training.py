@@ -37,6 +37,7 @@ class Where:
     counted: int = 0
     best: float = float("inf")  # held-out loss
     since_best: int = 0  # evaluations
+    success: float = 0.0  # at the last of them
     seconds: float = 0.0
     tokens: int = 0
 
@@ -72,6 +73,7 @@ class Training:
     evaluation: Evaluation | None = None
     held_out_loss: float | None = None
     stop: bool = False  # set to end after the step that is under way
+    saved: int = 0  # the step of the last checkpoint
 
     def __post_init__(self) -> None:
         self.processes = Processes()
@@ -144,6 +146,7 @@ class Training:
         better = self.held_out_loss < where.best
         where.best = min(where.best, self.held_out_loss)
         where.since_best = 0 if better else where.since_best + 1
+        where.success = self.evaluation.success
         line = {
             "step": where.step,
             "loss": where.losses / max(1, where.counted),
@@ -174,7 +177,7 @@ class Training:
         settings = self.settings
         if settings.patience and self.where.since_best >= settings.patience:
             return True
-        return bool(settings.until and self.evaluation and self.evaluation.success >= settings.until)
+        return bool(settings.until) and self.where.success >= settings.until
 
     def model(self) -> Any:
         """The model as it is now."""
@@ -192,6 +195,7 @@ class Training:
             self.learner.save(self.model(), self.folder.path / "model.safetensors")
             arrays = {f"w.{name}": array for name, array in self.trainer.arrays().items()}
             self.folder.write_checkpoint(arrays | self.trainer.moments(), vars(replace(self.where)))
+            self.saved = self.where.step
 
 
 def unpacked(saved: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -45,7 +45,7 @@ def defined(path: Path, wanted: Wanted, parameters: bool) -> Callable[..., Any]:
     try:
         exec(compile(path.read_bytes(), str(path), "exec"), module.__dict__)
     except (Exception, SystemExit) as error:
-        raise HandloomError(told(path, error)) from error
+        raise HandloomError(told_in_file(path, error)) from error
     found = vars(module).get(wanted.name)
     if isinstance(found, wanted.kinds):
         if parameters:
@@ -64,7 +64,7 @@ def guarded(path: Path, wanted: Wanted, function: Callable[..., Any]) -> Callabl
         try:
             made = function(**values)
         except (Exception, SystemExit) as error:
-            raise HandloomError(told(path, error)) from error
+            raise HandloomError(told_in_file(path, error)) from error
         if not isinstance(made, wanted.kinds):
             raise HandloomError(f"{path}: {wanted.name}() gave {shown(made)}; it must give {wanted.words}")
         return made
@@ -72,7 +72,7 @@ def guarded(path: Path, wanted: Wanted, function: Callable[..., Any]) -> Callabl
     return make
 
 
-def told(path: Path, error: BaseException) -> str:
+def told_in_file(path: Path, error: BaseException) -> str:
     """What went wrong, in one line: the file, the line of it where it happened, and what Python says."""
     if isinstance(error, SyntaxError) and error.filename == str(path):
         line, says = error.lineno, error.msg
