@@ -35,7 +35,7 @@ def compiled(problem: Problem, rule: Rule) -> Test:
     try:
         test(xy, *[min(i, len(xy) - 1) for i in range(5)])
     except (NumbaError, ValueError) as error:
-        if "Numba" not in f"{type(error).__name__} {error}":  # it is the rule's own
+        if not isinstance(error, NumbaError) and "Numba" not in str(error):  # it is the rule's own
             raise
         raise HandloomError(
             f"{problem}: Numba cannot compile what is forbidden; use plain arithmetic: {numba_says(error)}"
