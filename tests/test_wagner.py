@@ -269,6 +269,17 @@ def test_the_page_says_what_the_stored_results_say():
     assert measured == wanted
 
 
+def test_the_page_says_what_came_of_more_attempts_and_more_steps():
+    (result,) = json.loads((DOCS / "wagner-100k.json").read_text())
+    said, text = result["said"], (DOCS / "wagner.md").read_text()
+    assert (result["settings"]["count"], result["settings"]["steps"]) == (100_000, 60_000)
+    assert (
+        f"of 1,000 strings {said['malformed']} are malformed, {said['legal']} legal, "
+        f"{said['legal_and_new']} legal and new, and the largest legal one has {said['largest_legal']} points"
+    ) in text
+    assert verdict(isosceles(16), isosceles(16).space.read(said["best"])).score == said["scores"]["max"]
+
+
 def odd_share(stats):
     counts = {int(score): count for score, count in stats["histogram"].items() if int(score) > 0}
     return f"{sum(count for score, count in counts.items() if score % 2) / sum(counts.values()):.1%}".replace("%", " %")
