@@ -1,6 +1,26 @@
-"""One Hypothesis profile for all property tests: the same examples every time, and no time limit on one of them."""
+"""For all tests: one Hypothesis profile, the same examples every time and no time limit on one of them; and the command
+that several files run."""
 
+import sys
+
+import pytest
 from hypothesis import settings
+
+from handloom.cli import main
 
 settings.register_profile("handloom", deadline=None, derandomize=True, max_examples=100)
 settings.load_profile("handloom")
+
+
+@pytest.fixture
+def handloom(tmp_path, monkeypatch, capsys):
+    """`handloom discover` in a folder of its own: exit code, standard output, standard error."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words):
+        monkeypatch.setattr(sys, "argv", ["handloom", "discover", *map(str, words)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return ended.value.code or 0, *capsys.readouterr()
+
+    return run

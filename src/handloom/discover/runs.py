@@ -151,8 +151,14 @@ def read_json(path: Path, needed: set[str]) -> dict[str, Any]:
         raise HandloomError(f"{path.parent} is not the folder of a run of handloom discover: it has no {path.name}")
     try:
         values = json.loads(path.read_text("utf-8"))
+        if isinstance(values, dict) and "network" in values:
+            raise HandloomError(
+                f"{path.parent} is a run of learn, not of discover; handloom resume {path.parent} goes on with it"
+            )
         if not isinstance(values, dict) or not needed <= set(values):
             raise ValueError(f"it has no {', '.join(sorted(needed))}")
         return values
+    except HandloomError:
+        raise
     except (OSError, ValueError, RecursionError) as error:
         raise HandloomError(f"{path} is damaged: {one_line(error)}") from error
