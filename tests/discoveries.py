@@ -1,0 +1,32 @@
+"""What a run of discover writes, made up."""
+
+import random
+from collections import Counter
+
+
+def stats(*scores):
+    ordered = sorted(scores)
+    fifth = ordered[-max(1, len(scores) // 5) :]
+    found = {"count": len(scores), "mean": sum(scores) / len(scores), "median": ordered[len(scores) // 2]}
+    found |= {"top_fifth": sum(fifth) / len(fifth), "max": ordered[-1]}
+    return found | {"histogram": {str(score): count for score, count in Counter(scores).items()}}
+
+
+def metrics(generations, model=True):
+    """Lines as a run writes them."""
+    rng = random.Random(generations)
+    for g in range(generations):
+        told = model and g > 0
+        yield {
+            "generation": g,
+            "seconds": 2.5 * g + 1,
+            "best": 7 + min(g, 3),
+            "temperature": 1.0 if told else None,
+            "loss": 1 / (g + 1) if told else None,
+            "sampled": 40 if told else 0,
+            "illegal": 0.25 if told else None,
+            "duplicates": 0.5 if told else None,
+            "before": stats(*(rng.randint(2, 8) for _ in range(30))) if told else None,
+            "after": stats(*(rng.randint(5, 10) for _ in range(30))) if told else None,
+            "searched": stats(*(rng.randint(4, 7) for _ in range(50))),
+        }
