@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -37,7 +38,7 @@ def test_the_time_that_is_left_follows_from_what_this_run_has_seen(capsys):
 
 def test_three_commands_from_a_text_file_to_samples(tmp_path):
     (tmp_path / "words.txt").write_text("\n".join(["hello", "help", "held", "hers", "heat"] * 8))
-    learnt = handloom("learn", "words.txt", "--steps", 10, "--json", *TINY, cwd=tmp_path)
+    learnt = handloom("learn", "words.txt", "--steps", 10, "--json", *TINY, "--count", 30, cwd=tmp_path)
     assert learnt.returncode == 0, learnt.stderr
     result = json.loads(learnt.stdout)
     assert result["run"] == os.path.join("runs", "words-1")
@@ -73,13 +74,14 @@ def test_bad_tasks_get_one_line_and_leave_nothing_behind(tmp_path, task, words):
 
 
 def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path):
-    command = [sys.executable, "-m", "handloom", "learn", RULE, "--steps", "100000", *TINY]
+    command = [sys.executable, "-m", "handloom", "learn", RULE, "--steps", "100000", *TINY, "--every", "3"]
     running = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     wait_for(lambda: len(Folder(tmp_path / "runs/strings-1").lines()) >= 2)
     running.send_signal(signal.SIGINT)
     _, said = running.communicate(timeout=60)
     assert running.returncode == 130
-    assert "handloom resume runs/strings-1" in said
+    stopped = int(re.search(r"stopped at step ([\d,]+); handloom resume runs/strings-1", said)[1].replace(",", ""))
+    assert Folder(tmp_path / "runs/strings-1").checkpoint()[1]["step"] == stopped
     done = json.loads(handloom("sample", "runs/strings-1", "--json", cwd=tmp_path).stdout)
     assert len(done["samples"]) == 20
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from handloom.cli.arguments import JsonOption, ModelArgument, find_model, print_json
+from handloom.cli.arguments import JsonOption, ModelArgument, find_model, print_json, task_for
 from handloom.cli.progress import Slowly
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ def heatmap(
     handloom heatmap runs/strings-1/model-15000.safetensors --layer 1 --marks 13,22
     handloom heatmap addition "045+078=012"
     """
+    from handloom.core import HandloomError
     from handloom.core.files import check_place
     from handloom.view.attention import check_heads, draw_attention, mean_attention, strings_for
     from handloom.view.figure import check_format, matplotlib_parts
@@ -50,7 +51,10 @@ def heatmap(
     check_heads(chosen)
     layers = pick("layer", layer, chosen.config.layers)
     heads = pick("head", head, chosen.config.heads)
-    task = task_for(model, chosen)
+    try:
+        task = task_for(model, chosen)
+    except HandloomError:  # of a run that is damaged, or of a discovery: texts can be drawn all the same
+        task = None
     if texts:
         rows = [chosen.vocab.encode(text) for text in texts]
     else:
@@ -109,26 +113,6 @@ def named(task: "Learnable | None", rows: Sequence[list[int]]) -> list[int]:
         return []
     lengths = {len(row) for row in rows if task.formed(task.vocab.decode(row))}
     return sorted(set.intersection(*(set(task.marks(length)) for length in lengths))) if lengths else []
-
-
-def task_for(name: str, model: "Model") -> "Learnable | None":
-    """What a model is for, if that is known: from its program, or from the run.json beside it."""
-    import json
-
-    from handloom.core import HandloomError
-    from handloom.tasks import learnable
-    from handloom.write import task_of
-
-    if task := task_of(model):
-        return task
-    folder = Path(name) if Path(name).is_dir() else Path(name).parent
-    try:
-        asked = json.loads((folder / "run.json").read_text("utf-8"))["task"]
-        if not isinstance(asked, str):
-            return None
-        return learnable(str(folder / asked) if (folder / asked).is_file() else asked)
-    except (OSError, ValueError, KeyError, TypeError, RecursionError, HandloomError):
-        return None  # a picture needs no task
 
 
 def title(name: str, model: "Model", strings: int) -> str:

@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from handloom.cli.arguments import JsonOption, find_model, option, print_json
+from handloom.cli.arguments import JsonOption, find_file, find_model, option, print_json
 
 if TYPE_CHECKING:
+    from handloom.core import Model
+    from handloom.learn.cell_models import CellModel
     from handloom.learn.training import Report, Training, Watch
 
 TASK_HELP = (
@@ -74,9 +76,7 @@ def learn(
     handloom learn addition:digits=2 --layers 2 --width 128 --schedule cosine
     """
     from handloom.learn.experiments import look_up
-    from handloom.learn.folder import Folder
-    from handloom.learn.runs import keep as keep_in
-    from handloom.learn.runs import prepare
+    from handloom.learn.runs import kept, prepare
 
     given = {CHOICES[k]: v for k, v in locals().items() if k in CHOICES and v is not None}
     given |= {"causal": False} if masked else {}
@@ -88,7 +88,7 @@ def learn(
     training = prepare(
         name,
         kind=kind or "transformer",
-        start=find_model(start) if start else None,
+        start=find_start(start) if start else None,
         device=device or best_device(),
         engine=engine,
         **given,
@@ -96,16 +96,9 @@ def learn(
     if not training.processes.first:
         training.run()
         return
-    folder = Folder.new(out, task)
-    try:
-        keep_in(training, folder, name, about)
-        show(training, tensorboard, as_json)
-    except typer.Exit:
-        raise
-    except BaseException:
-        if not training.saved:  # of what never got anywhere nothing is left
-            folder.remove()
-        raise
+    with kept(training, out, name, called=task, more=about):
+        code = show(training, tensorboard, as_json)
+    raise typer.Exit(code)
 
 
 NAMES = """steps batch rate schedule warmup decay clip dropout count patience until lora layers heads d_head d_ff
@@ -133,10 +126,23 @@ def resume(
     from handloom.learn.runs import reopen
 
     training = reopen(Folder.old(run), steps, device or best_device(), engine, lambda report: None)
-    if training.processes.first:
-        show(training, tensorboard, as_json)
-    else:
+    if not training.processes.first:
         training.run()
+        return
+    raise typer.Exit(show(training, tensorboard, as_json))
+
+
+def find_start(name: str) -> "Model | CellModel":
+    """What a run is to begin with: any MODEL, or a network of cells."""
+    from handloom.core.files import holds_cells
+    from handloom.learn.kinds import needing_torch
+    from handloom.write import PROGRAMS
+
+    if name.partition(":")[0] in PROGRAMS or name.endswith(".taotp") or not holds_cells(find_file(name)):
+        return find_model(name)
+    with needing_torch():
+        from handloom.learn.cell_models import load
+    return load(find_file(name))
 
 
 GPUS = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd")  # what a driver puts there: NVIDIA's, Windows', AMD's
@@ -167,8 +173,8 @@ def both(one: "Watch", other: "Watch") -> "Watch":
     return watch
 
 
-def show(training: "Training", tensorboard: bool, as_json: bool) -> None:
-    """Run it, and let the user see it."""
+def show(training: "Training", tensorboard: bool, as_json: bool) -> int:
+    """Run it, and let the user see it; the command's exit code."""
     import sys
 
     from handloom.cli.training_view import TrainingView
@@ -183,6 +189,7 @@ def show(training: "Training", tensorboard: bool, as_json: bool) -> None:
     result = {
         "run": str(folder.path),
         "steps": training.where.step,
+        "measured": training.measured,
         "loss": training.held_out_loss,
         **evaluation.to_json(),
         "seconds": round(training.where.seconds, 1),
@@ -191,13 +198,15 @@ def show(training: "Training", tensorboard: bool, as_json: bool) -> None:
     if as_json:
         print_json(result)
     else:
+        before = f"; at step {training.measured:,}:" if training.measured < training.where.step else ","
         print(
-            f"{folder.path}: {result['steps']:,} steps, held-out loss {result['loss']:.4f}, "
+            f"{folder.path}: {result['steps']:,} steps{before} held-out loss {result['loss']:.4f}, "
             f"{evaluation.success:.1%} right, {evaluation.new:.1%} new, {evaluation.malformed:.1%} malformed"
         )
     if training.stop:
         print(f"stopped at step {training.where.step:,}; handloom resume {folder.path} goes on", file=sys.stderr)
-        raise typer.Exit(130)
+        return 130
     if training.where.step < training.settings.steps or training.began == training.where.step:
         why = "as --until or --patience says" if training.is_over() else "it was done"
         print(f"ended at step {training.where.step:,}, {why}; handloom resume --steps N goes on", file=sys.stderr)
+    return 0

@@ -28,6 +28,7 @@ from handloom.core.model import Model
 from handloom.core.vocab import Vocab
 
 VERSION = 1
+CELLS = "handloom-cells"  # the entry of a file that holds a network of cells (learn/cell_models.py)
 
 T = TypeVar("T")
 
@@ -128,6 +129,11 @@ def read_model(path: str | os.PathLike[str], read: Callable[[Any], T]) -> T:
         raise HandloomError(f"{path} is not a model that can be loaded: {why}") from error
 
 
+def holds_cells(path: str | os.PathLike[str]) -> bool:
+    """Whether a model file has a network of cells in it, and not a transformer."""
+    return read_model(path, lambda file: CELLS in (file.metadata() or {}))
+
+
 def as_path(path: Any) -> Path:
     if not isinstance(path, str | os.PathLike):
         raise HandloomError(f"expected the name of a file, not {shown(path)}")
@@ -174,7 +180,7 @@ def read_arrays(file: Any, about: dict[str, Any], check: Callable[[dict[str, Any
 
 def read_about(metadata: dict[str, str], entry: str = "handloom") -> dict[str, Any]:
     """What the metadata says, if handloom wrote it and its format is this one."""
-    if entry not in metadata and "handloom-cells" in metadata:
+    if entry not in metadata and CELLS in metadata:
         raise HandloomError("it holds cells (an MLP, an RNN, …), not a transformer; handloom sample takes its run")
     if entry not in metadata:
         raise HandloomError(f"it is a safetensors file, but handloom did not write it (no '{entry}' in its metadata)")

@@ -49,7 +49,7 @@ def learn_together(
     stop: Callable[[], bool],
 ) -> float | None:
     """As the speaker trains, with the processes that follow, if there are any."""
-    if speaker.processes.count > 1:
+    if speaker.processes.count > 1:  # packing takes time
         speaker.processes.told((*speaker.packed(), strings, steps, weights))
     return speaker.train(strings, steps, deadline, weights, report, stop)
 

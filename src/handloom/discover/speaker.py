@@ -105,7 +105,9 @@ class Speaker:
         self.longest = max(self.longest, int(strings.lengths.max()))
         rows_of, losses, needed = self.batches(strings, weights), list[float](), 0.0
         with self.trainer.at_work():
-            while len(losses) < steps and not self.any_of_us(stop() or is_late(deadline, needed)):
+            while len(losses) < steps and not self.processes.any_of_us(
+                stop() or is_late(deadline, needed), self.device
+            ):
                 began = time.monotonic()
                 losses.append(self.learn(strings, *rows_of(self.step)))
                 needed = time.monotonic() - began  # the next step will take as long
@@ -135,16 +137,6 @@ class Speaker:
             return np.searchsorted(passed, rng.random(count), side="right"), rng
 
         return by_weight
-
-    def any_of_us(self, done: bool) -> bool:
-        """Whether one of several processes is done: a step is made by all or by none."""
-        if not self.processes.share:
-            return done
-        import torch
-
-        votes = torch.tensor([float(done)], device=self.device)
-        self.processes.share(votes)
-        return bool(votes[0] > 0)
 
     def say(
         self,

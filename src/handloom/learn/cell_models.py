@@ -23,8 +23,6 @@ from handloom.core.params import check_finite
 from handloom.core.sites import Edits
 from handloom.learn.cells import Cells, State
 
-ENTRY = "handloom-cells"
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CellModel:
@@ -76,7 +74,7 @@ def check_arrays(network: Cells, arrays: Mapping[str, Any]) -> None:
 
 def save(model: CellModel, path: str | os.PathLike[str]) -> None:
     """Write a model file. Interrupted, it leaves what was there before."""
-    files.write_model(path, ENTRY, model.network.to_json(), model.vocab, model.notes, dict(model.arrays))
+    files.write_model(path, files.CELLS, model.network.to_json(), model.vocab, model.notes, dict(model.arrays))
 
 
 def load(path: str | os.PathLike[str]) -> Model | CellModel:
@@ -86,9 +84,9 @@ def load(path: str | os.PathLike[str]) -> Model | CellModel:
 
 def read(file: Any) -> Model | CellModel:
     metadata = file.metadata() or {}
-    if ENTRY not in metadata:
+    if files.CELLS not in metadata:
         return files.read(file)
-    about = files.read_about(metadata, ENTRY)
+    about = files.read_about(metadata, files.CELLS)
     network, vocab = Cells.from_json(about["config"]), Vocab.from_json(about["vocab"])
     arrays = files.read_arrays(file, about, lambda described: check_arrays(network, described))
     return CellModel(network, arrays, vocab, about["notes"])

@@ -93,7 +93,7 @@ class Cells:
     def start(self, seed: int) -> Arrays:
         """As PyTorch begins."""
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
+            torch.manual_seed(seed % 2**64)  # torch takes no more
             return {name: weight.detach().numpy() for name, weight in self.build().named_parameters()}
 
     def logits(

@@ -40,15 +40,10 @@ class Folder:
     def new(cls, path: Path | None, name: str, resume: str = "resume") -> "Folder":
         """An empty folder at that path, or else the next free one for that name under runs/. `resume` is the command
         that goes on with one that is there."""
-        path = path or next_free(name)
-        if what_is(path) == "file" or (what_is(path) == "folder" and any(path.iterdir())):
-            go_on = f", or go on with handloom {resume} {path}" if what_is(path / "run.json") == "file" else ""
-            raise HandloomError(f"{path} is there already; name another folder{go_on}")
         try:
-            path.mkdir(parents=True, exist_ok=True)
+            return cls(next_free(name) if path is None else empty(path, resume))
         except OSError as error:
-            raise HandloomError(f"cannot make the folder {path}: {error.strerror}") from error
-        return cls(path)
+            raise HandloomError(f"cannot make the folder {path or RUNS}: {error.strerror}") from error
 
     @classmethod
     def old(cls, path: Path) -> "Folder":
@@ -56,10 +51,9 @@ class Folder:
             raise HandloomError(f"{path} is not the folder of a run (it has no run.json); handloom learn makes one")
         return cls(path)
 
-    def copy(self, source: Path) -> str:
+    def copy(self, data: bytes, name: str) -> str:
         """Keep the user's own file, so that the run does not depend on it; the copy's name in the folder."""
-        name = COPIES[source.suffix == ".py"]
-        write_atomically(self.path / name, source.read_bytes())
+        write_atomically(self.path / name, data)
         return name
 
     def write_about(self, about: dict[str, Any]) -> None:
@@ -115,11 +109,12 @@ class Folder:
         path = self.path / name
         lines = path.read_bytes().splitlines() if path.exists() else []
         found = []
-        for line in lines:
+        for number, line in enumerate(lines, 1):
             try:
                 found.append(json.loads(line))
-            except (ValueError, RecursionError):
-                break
+            except (ValueError, RecursionError) as error:
+                if number < len(lines):
+                    raise HandloomError(f"{path}, line {number}, is damaged: {one_line(error)}; take it out") from error
         if not all(isinstance(line, dict) for line in found):
             raise HandloomError(f"{path} is damaged: each line must be a JSON object; take out those that are not")
         return found
@@ -137,8 +132,24 @@ class Folder:
 
 
 def next_free(name: str) -> Path:
-    """runs/strings-1 for the first run of a task of that name, runs/strings-2 for the second, …"""
+    """A new folder: runs/strings-1 for the first run of a task of that name, runs/strings-2 for the second, …"""
     known = "strings" if is_rule(name) else Path(name.partition(":")[0]).stem
     words = re.findall(r"[A-Za-z0-9]+", known) or ["run"]
-    taken = (RUNS / f"{'-'.join(words)}-{number}" for number in count(1))
-    return next(path for path in taken if not path.exists())
+    for number in count(1):
+        path = RUNS / f"{'-'.join(words)}-{number}"
+        try:
+            path.mkdir(parents=True)
+            return path
+        except FileExistsError:  # of an earlier run, or of one that begins at the same time
+            if not path.exists():
+                raise
+    raise AssertionError("there is always a number more")
+
+
+def empty(path: Path, resume: str) -> Path:
+    """A folder at that path, with nothing in it."""
+    if what_is(path) == "file" or (what_is(path) == "folder" and any(path.iterdir())):
+        go_on = f", or go on with handloom {resume} {path}" if what_is(path / "run.json") == "file" else ""
+        raise HandloomError(f"{path} is there already; name another folder{go_on}")
+    path.mkdir(parents=True, exist_ok=True)
+    return path

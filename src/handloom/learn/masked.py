@@ -19,22 +19,23 @@ from handloom.tasks.task import Ids
 def unmask(
     model: Model, prompts: Sequence[Ids], lengths: Sequence[int], temperature: float, seed: int, engine: str = "torch"
 ) -> list[Ids]:
-    """An answer to every prompt, each of a length drawn from those given."""
-    rng = np.random.default_rng((seed, 7))
+    """An answer to every prompt, each of a length drawn from those given. Row i draws from (seed, 7, i)."""
+    rngs = [np.random.default_rng((seed, 7, i)) for i in range(len(prompts))]
     hidden = model.vocab.id(MASK)
-    drawn = rng.choice(lengths, len(prompts))
+    drawn = [rng.choice(lengths) for rng in rngs]
     rows = [np.array([*prompt, *[hidden] * n]) for prompt, n in zip(prompts, drawn, strict=True)]
     decoder, choose = choose_engine(engine).Decoder(model), chooser(temperature, None, None)
     for length in sorted({len(row) for row in rows}):
         same = [i for i, row in enumerate(rows) if len(row) == length]
         block = np.stack([rows[i] for i in same])  # (B, T)
-        order = np.where(block == hidden, rng.random(block.shape), -1.0).argsort(-1)[:, ::-1]  # hidden places first
+        places_of, chances = np.stack([rngs[i].random((2, length)) for i in same], 1)  # (B, T) each
+        order = np.where(block == hidden, places_of, -1.0).argsort(-1)[:, ::-1]  # hidden places first
         for step in range(int((block == hidden).sum(-1).max())):
             open_rows = np.flatnonzero((block == hidden).any(-1))
             places = order[open_rows, step]
             logits = decoder.rerun(block[open_rows])[np.arange(len(open_rows)), places]
             logits[:, hidden] = -np.inf  # a place that was hidden gets a token
-            block[open_rows, places] = choose(logits, rng.random(len(open_rows)))
+            block[open_rows, places] = choose(logits, chances[open_rows, step])
         for i, row in zip(same, block, strict=True):
             rows[i] = row
     return [row[len(prompt) :].tolist() for row, prompt in zip(rows, prompts, strict=True)]

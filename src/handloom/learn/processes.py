@@ -37,8 +37,20 @@ class Processes:
 
         dist.all_reduce(tensor)
 
+    def any_of_us(self, flag: bool, device: str = "cpu") -> bool:
+        """Whether it is so in one of the processes: a step is made by all or by none."""
+        if not self.share:
+            return flag
+        import torch
+
+        votes = torch.tensor([float(flag)], device=device)
+        self.share(votes)
+        return bool(votes[0] > 0)
+
     def told(self, message: Any) -> Any:
         """What the first process says, in all of them."""
+        if self.count == 1:
+            return message
         import torch.distributed as dist
 
         said = [message]

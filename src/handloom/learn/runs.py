@@ -7,6 +7,8 @@
 """
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,14 +27,14 @@ from handloom.learn.settings import Settings
 from handloom.learn.strings import MASK, Strings, collect
 from handloom.learn.training import Training, Watch
 from handloom.tasks import Language
-from handloom.tasks.catalogue import learnable
+from handloom.tasks.catalogue import learnable, users_file
 from handloom.tasks.task import Learnable
-from handloom.tasks.user_file import python_file
 
 if TYPE_CHECKING:  # networks of cells need torch, and are loaded where they are asked for
     from handloom.learn.cell_learner import CellLearner
     from handloom.learn.cell_models import CellModel
 
+ORIGIN = ("made", "program", "parameters", "steps", "seed")  # of the notes of a model that is trained on
 SETTINGS = {f.name for f in fields(Settings)}
 
 
@@ -52,9 +54,10 @@ def train(
     kept. `engine` is native, torch, or auto: the fastest that can."""
     training = prepare(task, kind=kind, start=start, device=device, engine=engine, **choices)
     training.watch = watch
-    if folder is not None and training.processes.first:
-        keep(training, Folder.new(Path(folder), "run"), task if isinstance(task, str) else None)
-    return training.run()
+    if folder is None or not training.processes.first:
+        return training.run()
+    with kept(training, Path(folder), task if isinstance(task, str) else None):
+        return training.run()
 
 
 def prepare(
@@ -81,6 +84,8 @@ def prepare(
     settings = Settings(**{k: v for k, v in choices.items() if k in SETTINGS})
     known = learnable(task) if isinstance(task, str) else task
     strings = collect(known, settings.count, settings.seed)
+    if settings.count > len(strings):
+        raise HandloomError(f"count={settings.count:,}, but there are only {len(strings):,} strings; ask for fewer")
     sizes = {key: value for key, value in choices.items() if key in SIZES}
     learner = fine_tuned(start, known, strings, settings, sizes) if start else from_scratch(kind, known, strings, sizes)
     return Training(known, strings, learner, settings, device=device, engine=engine)
@@ -131,21 +136,36 @@ def with_mask(vocab: Vocab) -> Vocab:
 def fine_tuned(
     start: "Model | CellModel", task: Learnable, strings: Strings, settings: Settings, sizes: dict[str, Any]
 ) -> "Learner | CellLearner":
-    """A model that there is, to be trained on; it must know the tokens of the task."""
+    """A model that there is, to be trained on; its tokens must be the task's. Its notes say where it comes from, but
+    no more what it was."""
     if sizes:
         raise HandloomError(
             f"{told_as(min(sizes))} is given, but a model that is trained on stays as it is: leave it out"
         )
-    needed = task.vocab.tokens
-    if start.vocab.tokens[: len(needed)] != needed or (not start.config.causal and MASK not in start.vocab.tokens):
-        missing = [token for token in needed if token not in start.vocab.ids]
-        what = f"it has no {shown(missing[0])}" if missing else "they are in another order"
-        raise HandloomError(f"the model's tokens are not the task's ({what}); the task's are {task.vocab.sample()}")
+    needed = task.vocab if start.config.causal else with_mask(task.vocab)
+    if difference := different(start.vocab, needed):
+        raise HandloomError(f"the model's tokens are not the task's: {difference}; the task's are {needed.sample()}")
+    notes = {"from": {name: start.notes[name] for name in ORIGIN if name in start.notes}}
     if not isinstance(start, Model):
         from handloom.learn.cell_learner import CellLearner
 
-        return CellLearner(start.network, start.vocab, start, dict(start.notes) | longest_answer(strings))
-    return Learner(Transformer(start.config), start.vocab, start, settings.lora, dict(start.notes))
+        return CellLearner(start.network, start.vocab, start, notes | longest_answer(strings))
+    return Learner(Transformer(start.config), start.vocab, start, settings.lora, notes)
+
+
+def different(vocab: Vocab, needed: Vocab) -> str | None:
+    """How a vocabulary differs from the one that is needed."""
+    if missing := [token for token in needed.tokens if token not in vocab.ids]:
+        return f"it has no {shown(missing[0])}"
+    if besides := [token for token in vocab.tokens if token not in needed.ids]:
+        return f"it has {shown(besides[0])} besides"
+    if vocab.tokens != needed.tokens:
+        return "they are in another order"
+    for name in ("bos", "eos", "separator"):
+        has, needs = getattr(vocab, name), getattr(needed, name)
+        if has != needs:
+            return f"its {name} is {shown(has)} and not {shown(needs)}"
+    return None
 
 
 def longest_answer(strings: Strings) -> dict[str, Any]:
@@ -162,12 +182,26 @@ def learner_from_json(values: dict[str, Any]) -> "Learner | CellLearner":
     return CellLearner.from_json(values)
 
 
+@contextmanager
+def kept(
+    training: Training, path: Path | None, name: str | None, called: str = "run", more: dict[str, Any] | None = None
+) -> Iterator[None]:
+    """Around a run: have it kept in a new folder (at that path, or else under runs/ by what it is called). Of a run
+    that never got anywhere nothing is left."""
+    folder = Folder.new(path, called)
+    try:
+        keep(training, folder, name, more)
+        yield
+    except BaseException:
+        if not training.saved:
+            folder.remove()
+        raise
+
+
 def keep(training: Training, folder: Folder, name: str | None, more: dict[str, Any] | None = None) -> None:
     """Have a run kept in a folder from the beginning."""
-    if name is not None and (file := python_file(name)):
-        name = folder.copy(file[0]) + (f":{file[1]}" if file[1] else "")
-    elif name is not None and Path(name).is_file():
-        name = folder.copy(Path(name))
+    if name is not None and (file := users_file(name)):
+        name = copied(training.task, *file, folder)
     folder.write_about(
         {
             "handloom": handloom.__version__,
@@ -175,10 +209,19 @@ def keep(training: Training, folder: Folder, name: str | None, more: dict[str, A
             "network": training.learner.to_json(),
             "settings": training.settings.to_json(),
             "engine": training.choice.name,
+            "asked": training.engine,
             **(more or {}),
         }
     )
     training.folder = folder
+
+
+def copied(task: Learnable, path: Path, parameters: str, folder: Folder) -> str:
+    """The user's own file, kept with the run; what stands for it there."""
+    strings, python = COPIES
+    if isinstance(task, Language) and task.lines is not None:  # as it was read: a pipe is not there a second time
+        return folder.copy("".join(f"{line}\n" for line in task.lines).encode(), strings)
+    return folder.copy(path.read_bytes(), python) + (f":{parameters}" if parameters else "")
 
 
 def resume(
@@ -226,16 +269,20 @@ def go_on(
     """The same, of what the folder says. Asked for more steps, a run that has stopped early does not do so again."""
     settings, begun = Settings.from_json(about["settings"]), about.get("engine", "torch")
     learner = learner_from_json(about["network"])
-    asked = engine or ("auto" if begun == "native" else begun)  # where the native engine is not there, torch goes on
+    asked = engine or about.get("asked", begun)
+    if asked == "native" and not engine:  # where it is not there, torch goes on
+        asked = "auto"
     if choose(asked, learner, settings, device, Processes()).name != begun:
         settings = replace(settings, lanes=0)
     if steps is not None:
         settings = replace(settings, steps=steps, until=0.0, patience=0)
+    if difference := different(learner.vocab, with_mask(known.vocab) if learner.masked else known.vocab):
+        raise HandloomError(f"{folder.path} is a run of another task: of the model's tokens {difference}")
     strings = collect(known, settings.count, settings.seed)
     training = Training(known, strings, learner, settings, folder, device, asked, watch)
     if steps is not None and steps < training.where.step:
         raise HandloomError(f"{folder.path} is at step {training.where.step:,} already; give --steps more than that")
-    now = about | {"settings": training.settings.to_json(), "engine": training.choice.name}
+    now = about | {"settings": training.settings.to_json(), "engine": training.choice.name, "asked": asked}
     if now != about:
         folder.write_about(now)
     return training
@@ -245,7 +292,7 @@ def task_of_run(folder: Folder, about: dict[str, Any]) -> Learnable:
     """The task that a run learns: by its name, or from the copy of the user's file."""
     name = about["task"]
     if name is None:
-        raise HandloomError(f"{folder.path} is a run of a task without a name; resume(folder, task=…) goes on with it")
+        raise HandloomError(f"{folder.path} is a run of a task without a name; resume and sample take it as task=…")
     return learnable(str(folder.path / name) if name.partition(":")[0] in COPIES else name)
 
 

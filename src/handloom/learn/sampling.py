@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from handloom.core import HandloomError, Model, generate, load
 from handloom.core.errors import shown
+from handloom.core.files import what_is
 from handloom.learn.evaluation import Evaluation, Examiner
 from handloom.learn.folder import Folder
 from handloom.learn.kinds import CELLS, needing_torch
@@ -17,16 +18,19 @@ from handloom.learn.masked import unmask
 from handloom.learn.runs import task_of_run
 from handloom.learn.settings import Settings
 from handloom.learn.strings import collect, split
-from handloom.tasks import Language, Task
+from handloom.tasks import Language, Learnable, Task
 
 if TYPE_CHECKING:
     from handloom.learn.cell_models import CellModel
 
 
-def sample(run: str | os.PathLike[str], count: int = 20, prompt: str = "", **how: Any) -> Evaluation:
+def sample(
+    run: str | os.PathLike[str], count: int = 20, prompt: str = "", *, task: Learnable | None = None, **how: Any
+) -> Evaluation:
     """Strings from the model of a run, and what its task thinks of them; `how` is as in `generate`. Strings are drawn
-    at temperature 1 unless told, and questions answered at 0, as in evaluations."""
-    return Sampling.of(run).draw(count, prompt, **how)
+    at temperature 1 unless told, and questions answered at 0, as in evaluations. A task that has no name must be given
+    again."""
+    return Sampling.of(run, task=task).draw(count, prompt, **how)
 
 
 @dataclass(frozen=True)
@@ -37,13 +41,15 @@ class Sampling:
     examiner: Examiner
 
     @classmethod
-    def of(cls, run: str | os.PathLike[str], best: bool = False) -> "Sampling":
+    def of(cls, run: str | os.PathLike[str], best: bool = False, task: Learnable | None = None) -> "Sampling":
         """The model of a run, and its task, which knows what was learnt from."""
         folder = Folder.old(Path(run))
         about = folder.about()
-        settings, task = Settings.from_json(about["settings"]), task_of_run(folder, about)
+        settings, task = Settings.from_json(about["settings"]), task or task_of_run(folder, about)
         learnt, _ = split(collect(task, settings.count, settings.seed), settings.seed)
         path = folder.path / f"{'best' if best else 'model'}.safetensors"
+        if best and what_is(path) != "file":
+            raise HandloomError(f"{run} has not been evaluated yet, so that no model is the best; leave out --best")
         if about["network"]["kind"] in CELLS:
             with needing_torch():
                 from handloom.learn import cell_models
@@ -75,15 +81,16 @@ class Sampling:
     def say(self, prompts: list[list[int]], seed: int, how: dict[str, Any], begun: int = 0) -> list[list[int]]:
         """How the model goes on from prompts; so many tokens of an answer are there already."""
         lengths = self.examiner.lengths
-        causal, engine = isinstance(self.model, Model) and self.model.config.causal, how.get("engine", "auto")
+        how = {"steps": max(lengths), "engine": "auto", **how}
+        causal, engine = isinstance(self.model, Model) and self.model.config.causal, how["engine"]
         if not causal and engine not in ("auto", "torch"):
             raise HandloomError(f"this model runs on torch alone, not on the engine {shown(engine)}; use auto")
         if not isinstance(self.model, Model):
             from handloom.learn.cell_models import CellEngine
 
-            return generate(self.model, prompts, steps=max(lengths), seed=seed, **how | {"engine": CellEngine()})
+            return generate(self.model, prompts, seed=seed, **how | {"engine": CellEngine()})
         if self.model.config.causal:
-            return generate(self.model, prompts, steps=max(lengths), seed=seed, **{"engine": "auto"} | how)
+            return generate(self.model, prompts, seed=seed, **how)
         if any(how.get(name) is not None for name in ("top_k", "top_p", "format")):
             raise HandloomError("a model that sees both ways is sampled with a temperature alone")
         left = [length - begun for length in lengths if length > begun]

@@ -29,14 +29,14 @@ class Settings:
     patience: int = 0  # stop after so many evaluations without a better held-out loss; 0: never
     until: float = 0.0  # stop at this success rate; 0: never
     keep: int = 0  # keep the model every so many steps; 0: only the last and the best
-    count: int = 10_000  # strings drawn from the task
+    count: int = 0  # strings drawn from the task; 0: 10,000, and of a text file all its lines
     lora: int = 0  # learn matrices of this rank to add to the given ones; 0: learn all weights
     seed: int = 0
     lanes: int = 0  # parts of a batch with a gradient each, added up in order; 0: as many as suit the engine
 
     def __post_init__(self) -> None:
-        least = {"steps": 0, "batch": 1, "warmup": 0, "every": 1, "samples": 0, "patience": 0, "keep": 0, "count": 10}
-        for name, value in (least | {"lora": 0, "seed": 0, "lanes": 0}).items():
+        least = {"steps": 0, "batch": 1, "warmup": 0, "every": 1, "samples": 0, "patience": 0, "keep": 0}
+        for name, value in (least | {"lora": 0, "seed": 0, "lanes": 0, "count": 10 if self.count else 0}).items():
             whole(name, getattr(self, name), value)
         if self.schedule not in get_args(Schedule):
             raise HandloomError(f"schedule={shown(self.schedule)} must be one of {', '.join(get_args(Schedule))}")

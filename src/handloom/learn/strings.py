@@ -55,11 +55,12 @@ class Strings:
 
 
 def collect(task: Learnable, count: int, seed: int) -> Strings:
-    """So many examples of a task; all there are if they are given (a text file) and not drawn."""
-    if isinstance(task, Language) and task.lines is not None:
-        return Strings.of([task.framed(line) for line in task.lines])
+    """So many examples of a task, or at most so many lines of a text file; 0: 10,000, or all lines."""
     rng = np.random.default_rng((seed, 0))
-    return Strings.of([drawn(task, rng) for _ in range(count)])
+    if isinstance(task, Language) and task.lines is not None:
+        chosen = np.sort(rng.permutation(len(task.lines))[: count or None])
+        return Strings.of([task.framed(task.lines[i]) for i in chosen])
+    return Strings.of([drawn(task, rng) for _ in range(count or 10_000)])
 
 
 def drawn(task: Learnable, rng: np.random.Generator) -> tuple[Ids, Ids]:

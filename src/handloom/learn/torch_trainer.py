@@ -68,8 +68,8 @@ class TorchTrainer:
     def step(
         self, strings: Strings, rows: np.ndarray[Any, Any], rng: np.random.Generator, rate: float
     ) -> tuple[float, int]:
-        """Learn from these rows; their mean loss a token, before, and how many tokens were learnt here. NaN, and no
-        change, if the loss is not a number."""
+        """Learn from these rows; their mean loss a token, before, and how many tokens were learnt, in all
+        processes. NaN, and no change, if the loss is not a number."""
         lanes = self.batch(strings, rows, rng)
         count = sum(batch.count for lane in lanes for batch in lane)
         losses = self.work(lambda lane, batches: lane.learn(batches), lanes)
@@ -80,6 +80,7 @@ class TorchTrainer:
         if self.processes.share:
             self.processes.share(self.gradient)
             self.processes.share(totals)
+        count = int(totals[1])
         self.gradient /= totals[1]
         norm = float(self.gradient.norm())
         loss = float(totals[0] / totals[1])
@@ -178,7 +179,7 @@ class Lane:
         self.gradient.zero_()
         settings, total = self.trainer.settings, 0.0
         if settings.dropout:
-            self.rng.manual_seed((settings.seed * 1_000_003 + self.trainer.steps) * 64 + self.number)
+            self.rng.manual_seed(seed_of(settings.seed, 8, self.trainer.steps, self.number))
         for batch in batches:
             loss = self.loss(batch, settings.dropout)
             loss.backward()
@@ -194,6 +195,11 @@ class Lane:
         ids, targets, asked = (torch.from_numpy(a).to(device) for a in (batch.inputs, batch.targets, batch.asked))
         logits = self.trainer.network.logits(self.weights, ids, asked, dropout, self.rng if dropout else None)
         return F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=NOTHING, reduction="sum")
+
+
+def seed_of(*numbers: int) -> int:
+    """A seed for torch, which takes 64 bits, from whole numbers of any size."""
+    return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0])
 
 
 def cores(device: str) -> int:

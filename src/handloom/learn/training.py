@@ -72,7 +72,9 @@ class Training:
     where: Where = field(default_factory=Where)
     evaluation: Evaluation | None = None
     held_out_loss: float | None = None
-    stop: bool = False  # set to end after the step that is under way
+    measured: int = -1  # the step of these two
+    halted: bool = False  # told to end after the step that is under way
+    stop: bool = False  # so is one of the processes, and all know it
     saved: int = 0  # the step of the last checkpoint
 
     def __post_init__(self) -> None:
@@ -88,8 +90,7 @@ class Training:
         if self.folder and (saved := self.folder.checkpoint()):
             arrays, moments = unpacked(saved[0])
             self.where = Where(**saved[1])
-            if self.processes.first:
-                self.folder.rewrite(line for line in self.folder.lines() if line["step"] <= self.where.step)
+            self.lines = [line for line in self.folder.lines() if line["step"] <= self.where.step]
         self.began = self.where.step
         self.trainer = self.choice.make(arrays, settings, moments)
 
@@ -106,6 +107,8 @@ class Training:
         began = time.perf_counter() - where.seconds
         if not where.step:
             self.save()
+        elif self.folder and self.processes.first:
+            self.folder.rewrite(self.lines)
         while where.step < settings.steps and not self.stop and not self.is_over():
             stops = [(where.step // n + 1) * n for n in (settings.every, settings.keep) if n]
             goal = min(settings.steps, *stops)
@@ -119,12 +122,16 @@ class Training:
             self.save()
 
     def halt(self) -> None:
-        self.stop = True
+        self.halted = True
+
+    def is_to_stop(self) -> bool:
+        self.stop = self.processes.any_of_us(self.halted, self.device)
+        return self.stop
 
     def go_on(self, goal: int, began: float) -> None:
         """Steps up to the goal."""
         settings, where = self.settings, self.where
-        while where.step < goal and not self.stop:
+        while where.step < goal and not self.is_to_stop():
             rows, rng = choose(self.strings, settings.batch, settings.seed, where.step)
             loss, tokens = self.trainer.step(self.strings, rows, rng, settings.rate_at(where.step))
             if not np.isfinite(loss):
@@ -166,11 +173,15 @@ class Training:
         )
 
     def measure(self) -> None:
-        """The held-out loss, and the task's own measure of fresh samples."""
-        self.held_out_loss = self.trainer.loss(self.held_out)
+        """The held-out loss, and the task's own measure of fresh samples: by the first process, for all."""
+        found = self.measurement() if self.processes.first else None
+        self.held_out_loss, self.evaluation = self.processes.told(found)
+        self.measured = self.where.step
+
+    def measurement(self) -> tuple[float, Evaluation]:
         engine = "torch" if self.engine == "torch" or self.device != "cpu" else "auto"
         say = self.learner.speaker(self.trainer.arrays(), self.examiner.lengths, self.settings.seed, engine)
-        self.evaluation = self.examiner.examine(say, self.settings.samples, self.settings.seed)
+        return self.trainer.loss(self.held_out), self.examiner.examine(say, self.settings.samples, self.settings.seed)
 
     def is_over(self) -> bool:
         """Whether one of the conditions to stop early holds."""

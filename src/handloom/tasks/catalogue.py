@@ -58,14 +58,14 @@ def learnable(name: str | Path, **parameters: Any) -> Task | Language:
     if known in TASKS:
         make = TASKS[known].make
         return make(**given(known, make, text, parameters))
-    if file := python_file(name):
-        path, text = file
+    if python := python_file(name):
+        path, text = python
         made = defined(path, USERS, bool(text or parameters))
         task: Task | Language = made(**given(str(path), made, text, parameters))
         return task
     if is_rule(name):
         return learnable(f"strings:rule={name}", **parameters)
-    if not os.path.exists(name):
+    if not users_file(name):
         near = nearest(known, TASKS)
         hint = f"did you mean {near}?" if near else f"there are {', '.join(TASKS)}, or give a file"
         raise HandloomError(f"no task and no file {shown(known)}; {hint}")
@@ -74,7 +74,14 @@ def learnable(name: str | Path, **parameters: Any) -> Task | Language:
     return text_file(name)
 
 
+def users_file(name: str) -> tuple[Path, str] | None:
+    """The user's own file that a name stands for, and the parameters behind it; None for a task or a rule."""
+    if name.partition(":")[0] in TASKS:
+        return None
+    return python_file(name) or ((Path(name), "") if os.path.exists(name) else None)
+
+
 def is_rule(name: str) -> bool:
     """Whether it is a rule and nothing else, such as s[13]==s[22] or count(1)%2==0."""
     known = name.partition(":")[0]
-    return bool(RULE.search(known)) and known not in TASKS and not os.path.exists(name)
+    return bool(RULE.search(known)) and known not in TASKS and not users_file(name)

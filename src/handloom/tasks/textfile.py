@@ -37,11 +37,11 @@ def read_lines(path: Path) -> list[str]:
     except OSError as error:
         raise HandloomError(f"cannot read {path}: {error.strerror}; give a text file with one string a line") from error
     try:
-        text = data.decode("utf-8-sig")
+        text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         where = data.count(b"\n", 0, error.start) + 1
         raise HandloomError(f"{path}, line {where}: not UTF-8; save the file in that encoding") from error
-    lines = [line.removesuffix("\r") for line in text.split("\n")]
+    lines = [line.strip("\r\ufeff") for line in text.split("\n")]  # of other systems' ends and beginnings
     for number, line in enumerate(lines, 1):
         if END in line:
             raise HandloomError(f"{path}, line {number}: {END} marks the end of a string; leave it out of the text")

@@ -86,9 +86,8 @@ def strings_for(
         return [[*asked, *(said[:-1] if model.config.causal else said)][:block] for asked, said in pairs]
     if not begins:
         raise HandloomError("this model has no token to begin with, and its task is not known; give texts")
-    engine = fast_engine(count * block)
     bos = model.vocab.id(model.vocab.bos or "")
-    said = generate(model, [[bos]] * count, temperature=1.0, seed=seed, engine=engine, progress=progress)
+    said = generate(model, [[bos]] * count, temperature=1.0, seed=seed, engine="auto", progress=progress)
     eos = model.vocab.ids.get(model.vocab.eos or "")
     return [[bos, *(row[:-1] if row[-1:] == [eos] else row)][:block] for row in said]
 

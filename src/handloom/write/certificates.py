@@ -43,11 +43,15 @@ def certify(
     prove = prover_of(model) if task is None and samples is None else None
     task = task or task_of(model)
     if task is None:
-        raise HandloomError("the model's notes name no program, so that its task is not known; say which it is")
+        raise HandloomError(
+            "the model's notes name no program, so that its task is not known; name it, as in --task addition:digits=2"
+        )
     if tuple(model.vocab.tokens) != tuple(task.vocab.tokens):
         raise HandloomError(
             f"the model's tokens are not the task's: {model.vocab.sample()} against {task.vocab.sample()}"
         )
+    if task.near is not None:
+        raise HandloomError("this task takes answers that are near the right one, and here only exact ones count")
     model, decoder = prepare(model, dtype)
     few = task.count is not None and task.count <= ALL and task.count * count(model).total <= WORK
     if prove and not few and not everything and model.dtype == np.float64:
