@@ -16,6 +16,7 @@ from functools import lru_cache
 from sys import maxsize
 from typing import Any, ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
@@ -186,7 +187,7 @@ class EncoderDecoder(nn.Module):
         usual: dict[str, Any] = {"dropout": 0.0, "activation": "gelu", "batch_first": True, "norm_first": True}
         self.embed = nn.Embedding(cells.vocab, cells.d_model)
         self.encoder = nn.ModuleList(nn.TransformerEncoderLayer(*sizes, **usual) for _ in range(cells.layers))
-        self.decoder = nn.ModuleList(nn.TransformerDecoderLayer(*sizes, **usual) for _ in range(cells.layers))
+        self.decoder: Any = nn.ModuleList(nn.TransformerDecoderLayer(*sizes, **usual) for _ in range(cells.layers))
         self.norm_encoded, self.norm_decoded = nn.LayerNorm(cells.d_model), nn.LayerNorm(cells.d_model)
         self.unembed = nn.Linear(cells.d_model, cells.vocab)
 
@@ -223,14 +224,43 @@ class EncoderDecoder(nn.Module):
         return drop(x + torch.as_tensor(sinusoid(positions, x.shape[-1])).to(x))
 
     def begin(self, ids: Tensor, lengths: Tensor) -> tuple[Tensor, State]:
+        """The state: what of the question is padding; then for each layer the keys and values of the answer so far,
+        none yet, and of the question."""
         memory, padding = self.encode(ids, lengths, nothing_dropped)
-        nothing_yet = ids[:, :0]
-        return self.step(ids[torch.arange(len(ids)), lengths - 1], (nothing_yet, memory, padding))
+        state = [padding]
+        for layer in self.decoder:
+            _, keys, values = projected(layer.multihead_attn, memory)
+            state += [keys[:, :, :0], values[:, :, :0], keys, values]
+        return self.step(ids[torch.arange(len(ids)), lengths - 1], tuple(state))
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        said, memory, padding = state
-        said = torch.cat([said, tokens[:, None]], -1)
-        return self.unembed(self.decode(said, memory, padding, nothing_dropped)[:, -1]), (said, memory, padding)
+        padding, *remembered = state
+        x = self.embed(tokens)[:, None]
+        x = x + torch.as_tensor(sinusoid(np.array([remembered[0].shape[2]]), x.shape[-1])).to(x)
+        for i, layer in enumerate(self.decoder):
+            keys, values, asked_keys, asked_values = remembered[4 * i : 4 * i + 4]
+            query, key, value = projected(layer.self_attn, layer.norm1(x))
+            keys, values = torch.cat([keys, key], 2), torch.cat([values, value], 2)
+            remembered[4 * i : 4 * i + 2] = keys, values
+            x = x + attended(layer.self_attn, query, keys, values)
+            query, _, _ = projected(layer.multihead_attn, layer.norm2(x))
+            x = x + attended(layer.multihead_attn, query, asked_keys, asked_values, ~padding[:, None, None])
+            x = x + layer.linear2(layer.activation(layer.linear1(layer.norm3(x))))
+        return self.unembed(self.norm_decoded(x)[:, 0]), (padding, *remembered)
+
+
+def projected(attention: nn.MultiheadAttention, x: Tensor) -> tuple[Tensor, ...]:
+    """Queries, keys and values of (B, T, D), each (B, H, T, K)."""
+    all_three = nn.functional.linear(x, attention.in_proj_weight, attention.in_proj_bias)
+    return tuple(part.unflatten(-1, (attention.num_heads, -1)).transpose(1, 2) for part in all_three.chunk(3, -1))
+
+
+def attended(
+    attention: nn.MultiheadAttention, query: Tensor, keys: Tensor, values: Tensor, seen: Tensor | None = None
+) -> Tensor:
+    """What the heads take from the values, (B, T, D)."""
+    z = nn.functional.scaled_dot_product_attention(query, keys, values, seen)
+    return attention.out_proj(z.transpose(1, 2).flatten(-2))
 
 
 Module = MLP | Recurrent | EncoderDecoder
