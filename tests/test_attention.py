@@ -101,25 +101,29 @@ def test_a_picture_of_every_kind_twice_the_same(tmp_path, suffix, begins):
     assert sorted(os.listdir(tmp_path)) == [f"0{suffix}", f"1{suffix}"]
 
 
-def test_marks_are_drawn_at_their_digits_and_only_where_there_is_such_a_digit():
+@pytest.mark.parametrize(
+    ("written", "rows"),
+    [(True, {0, 2, 4}), (False, {1, 3})],  # row 4 writes what comes after the last column
+)
+def test_marks_are_at_the_columns_of_digits_and_at_the_rows_that_write_them(written, rows):
     from matplotlib.figure import Figure
 
     axis = Figure().subplots()
     attention.panel(axis, np.eye(5), "", 2.0)
-    attention.mark(axis, [1, 3])
+    attention.mark(axis, [1, 3, 5, 9], 5, written)
     drawn = {
         (float(line.get_xdata()[0]), float(line.get_ydata()[0])) for line in axis.lines if line.get_marker() != "None"
     }
-    assert drawn == {(1, -0.5), (3, -0.5), (4.5, 1), (4.5, 3)}
+    assert drawn == {(1, -0.5), (3, -0.5)} | {(4.5, row) for row in rows}
 
 
 def test_marks_change_the_picture_and_marks_elsewhere_do_not(tmp_path):
     patterns = mean_attention(trained_like(), [[2, 0, 1, 1, 0]])
     pictures = {}
-    for name, marks, first in (("none", [], 0), ("four", [4], 0), ("five", [5], 0), ("five from 1", [5], 1)):
+    for name, marks, first in (("none", [], 0), ("four", [4], 0), ("six", [6], 0), ("five from 1", [5], 1)):
         path = draw_attention(patterns, tmp_path / "a.png", marks=marks, first=first, tokens=list("<0110"))
         pictures[name] = path.read_bytes()
-    assert pictures["none"] == pictures["five"] != pictures["four"] == pictures["five from 1"]
+    assert pictures["none"] == pictures["six"] != pictures["four"] == pictures["five from 1"]
 
 
 def test_labels_are_tokens_or_numbers():
@@ -183,7 +187,7 @@ def write_run(folder, rule="s[3]==s[8] and s[1]==s[-1]"):
     folder.mkdir()
     for name in ("model.safetensors", "model-500.safetensors"):
         save(trained_like(), folder / name)
-    about = {"task": f"strings:rule={rule},length=9-12", "network": {}, "settings": {}}
+    about = {"task": f"strings:rule={rule},length=9-12", "network": {"kind": "transformer"}, "settings": {}}
     (folder / "run.json").write_text(json.dumps(about))
 
 
@@ -205,7 +209,7 @@ def test_marks_are_what_the_rule_names_at_every_length(tmp_path):
     assert command.named(task, [[0] * 5]) == command.named(None, [[0] * 9]) == []
     assert command.task_for("run-of-nothing", trained_like()) is None
     (tmp_path / "run" / "run.json").write_text("[" * 10)
-    assert command.task_for(str(tmp_path / "run"), trained_like()) is None
+    assert json.loads(handloom(tmp_path, "run", "0110110011", "--json"))["marks"] == []  # a picture needs no task
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,9 @@ def heatmap(
 ) -> None:
     """Draw the attention of every head: averaged over strings, or on one.
 
+    In a panel a row is a position that looks, and a column one that is looked at. Digits are counted from 1, and row t
+    is where digit t + 1 is written: if digit 22 repeats digit 13, it shows in row 21, column 13.
+
     \b
     handloom heatmap runs/strings-1 -o attention.svg
     handloom heatmap runs/strings-1/model-15000.safetensors --layer 1 --marks 13,22
@@ -71,6 +74,7 @@ def heatmap(
         tokens=[chosen.vocab.tokens[i] for i in rows[0]] if len(rows) == 1 else None,
         first=0 if begins else 1,
         marks=marked,
+        written=chosen.config.causal,
         layers=layers,
         heads=heads,
         title=title(model, chosen, len(rows)),

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from handloom.cli.arguments import JsonOption, print_json
+from handloom.cli.arguments import JsonOption, ModelArgument, find_model, print_json
 from handloom.cli.lookup import ngrams, precision
 
 write = typer.Typer(
@@ -21,7 +21,11 @@ SIZES = ("total", "nonzero", "unique")
 
 @write.command("list")
 def list_programs(as_json: JsonOption = False) -> None:
-    """Show the programs with their sizes."""
+    """Show the programs with their sizes.
+
+    \b
+    handloom write list
+    """
     from rich.console import Console
     from rich.table import Table
 
@@ -42,7 +46,7 @@ def list_programs(as_json: JsonOption = False) -> None:
 
 @write.command()
 def show(
-    program: Annotated[str, typer.Argument(metavar="PROGRAM", help="A name with parameters.", show_default=False)],
+    model: ModelArgument,
     example: Annotated[str | None, typer.Option(help="The input to follow; default: one of the task's.")] = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Write a page with pictures here, instead of text.")
@@ -54,13 +58,14 @@ def show(
     \b
     handloom write show min
     handloom write show search --example "1 2 3 4 1 2 3" -o search.html
+    handloom write show my.safetensors
     """
     from handloom.core.files import check_place, write_atomically
     from handloom.view.show import as_page, as_text, explain
 
     if output:
         check_place(output)
-    explanation = explain(program, example)
+    explanation = explain(model, find_model(model), example)
     if output:
         write_atomically(output, as_page(explanation).encode())
     if as_json:

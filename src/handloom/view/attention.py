@@ -5,7 +5,8 @@
 
 In a panel a row is the position that looks and a column the position looked at; a row sums to 1. The colour goes with
 the square root, so that a tenth can be seen beside one. Digits are counted from 1, and the token that begins a text is
-digit 0; row t is where digit t + 1 is written. Triangles at the margin are the digits that a rule names.
+digit 0. Whoever goes on from a text writes digit t + 1 in row t. So a digit that a rule names is marked twice, with a
+triangle at the margin: in its column, where it is looked at, and in the row in which it is written.
 """
 
 import textwrap
@@ -99,6 +100,7 @@ def draw_attention(
     tokens: Sequence[str] | None = None,
     first: int = 0,
     marks: Sequence[int] = (),
+    written: bool = True,
     layers: Sequence[int] | None = None,
     heads: Sequence[int] | None = None,
     title: str = "",
@@ -106,8 +108,9 @@ def draw_attention(
     """Write a picture of patterns (layers, heads, T, T) to a .png, .svg or .pdf file, all panels on one scale.
 
     With tokens, and not too many to be written, these are the labels; otherwise numbers, the first position being
-    `first`. `marks` are positions by those numbers. `layers` and `heads` are the numbers of those given, if they are
-    not all from 0."""
+    `first`. `marks` are positions by those numbers: their columns, and the rows in which they are written, the ones
+    before; or, where all is seen (`written=False`), their own rows. `layers` and `heads` are the numbers of
+    those given, if they are not all from 0."""
     path = Path(path)
     check_format(path)
     values = np.asarray(patterns, np.float64)
@@ -125,7 +128,7 @@ def draw_attention(
             name = f"layer {layers[i] if layers else i}, head {heads[j] if heads else j}"
             image = panel(axes[i, j], values[i, j], name, side)
             label(axes[i, j], tick_labels(tokens, first, length), side, left=j == 0, below=i == rows - 1)
-            mark(axes[i, j], [place - first for place in marks if 0 <= place - first < length])
+            mark(axes[i, j], [place - first for place in marks], length, written)
         bar = figure.colorbar(
             image, ax=axes, fraction=0.03, pad=0.02, shrink=min(1.0, 2 / rows), ticks=[0, 0.01, 0.1, 0.25, 0.5, 1]
         )
@@ -133,7 +136,7 @@ def draw_attention(
         bar.outline.set_visible(False)
         figure.suptitle(textwrap.fill(title, int(13 * size[0])), fontsize=10)
         figure.supxlabel("position looked at", fontsize=9)
-        figure.supylabel("position that looks", fontsize=9)
+        figure.supylabel("position that looks" + ", to write the next" * written, fontsize=9)
         return write_figure(figure, path)
 
 
@@ -187,12 +190,16 @@ def readable(token: str) -> str:
     return token if len(token) <= 8 else token[:7] + "…"
 
 
-def mark(axis: Any, places: Sequence[int]) -> None:
-    """A small triangle above the column and right of the row of every place, with its faint line."""
+def mark(axis: Any, places: Sequence[int], length: int, written: bool) -> None:
+    """A small triangle above the column of every place and right of its row, each with a faint line."""
+    line = {"color": MARK, "linewidth": 0.5, "alpha": 0.45, "linestyle": (0, (2, 3))}
+    caret = {"color": MARK, "markersize": 4, "clip_on": False, "linestyle": "none"}  # its point touches the frame
     end = axis.get_xlim()[1]
-    for place in places:
-        style = {"color": MARK, "linewidth": 0.5, "alpha": 0.45, "linestyle": (0, (2, 3))}
-        axis.axvline(place, **style)
-        axis.axhline(place, **style)
-        for x, y, shape in ((place, -0.5, 11), (end, place, 8)):  # carets: their points touch the frame
-            axis.plot([x], [y], marker=shape, color=MARK, markersize=4, clip_on=False, linestyle="none")
+    for column in places:
+        row = column - written
+        if 0 <= column < length:
+            axis.axvline(column, **line)
+            axis.plot([column], [-0.5], marker=11, **caret)
+        if 0 <= row < length:
+            axis.axhline(row, **line)
+            axis.plot([end], [row], marker=8, **caret)

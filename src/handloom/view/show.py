@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from handloom.core import Model, Trace, count, trace
+from handloom.core import HandloomError, Model, Trace, count, trace
+from handloom.core.files import one_line
 from handloom.tasks import Task
 from handloom.view.architecture import draw
 from handloom.view.heatmap import heatmap
-from handloom.write import PROGRAMS, Certificate, certify, program, task_of
+from handloom.write import PROGRAMS, Certificate, certify, task_of
 
 CERTIFIED = 2_000  # inputs tried for the explanation; `handloom certify` tries all
 MOST = 48  # rows and columns of a matrix that are drawn
@@ -50,17 +51,18 @@ class Explanation:
         }
 
 
-def explain(name: str, example: str | None = None) -> Explanation:
-    """Run a program on an example (one of its task's, unless told) and gather what there is to say."""
-    model = program(name)
+def explain(name: str, model: Model, example: str | None = None) -> Explanation:
+    """Run a written model on an example (one of its task's, unless told) and gather what there is to say."""
     task = task_of(model)
-    assert task is not None, "every program has a task"
+    if task is None:
+        raise HandloomError(f"{name} is no program, by its notes; handloom info and handloom heatmap show any model")
+    check_notes(name, model)
     given = task.example() if example is None else example
     task.check(given)
     few = task.count is not None and task.count <= 10 * CERTIFIED
     return Explanation(
         name=name,
-        about=PROGRAMS[name.partition(":")[0]].about,
+        about=PROGRAMS[model.notes["program"]].about,
         model=model,
         task=task,
         certificate=certify(model, task, samples=None if few else CERTIFIED),
@@ -68,6 +70,17 @@ def explain(name: str, example: str | None = None) -> Explanation:
         said=model(given),
         trace=trace(model, given),
     )
+
+
+def check_notes(name: str, model: Model) -> None:
+    """A file may say anything."""
+    try:
+        direction_names(model)
+        parts = [*model.notes.get("heads", {}).values(), *model.notes.get("mlps", {}).values()]
+        if not all(isinstance(words, str) for words in parts):
+            raise ValueError("what heads and MLPs do must be text")
+    except (TypeError, ValueError, IndexError, AttributeError) as error:
+        raise HandloomError(f"{name}: its notes are damaged: {one_line(error)}") from error
 
 
 def direction_names(model: Model) -> list[str]:
