@@ -220,7 +220,7 @@ WRONG = [
     (("certify", "numbers.safetensors"), "name no program, so that its task is not known"),
     (("certify", "min", "--dtype", "float16"), "dtype='float16' must be float32 or float64"),
     (("certify", "min", "--samples", "0"), "samples=0"),
-    (("write", "show", "nothing"), "no program 'nothing'"),
+    (("write", "show", "nothing"), "nothing: no such file, and no program of that name"),
     (("write", "ngrams", "nowhere.txt"), "cannot read nowhere.txt: No such file or directory; give a text file"),
     (("write", "precision", "--quick", "-o", "p.gif"), "p.gif is not a kind of picture that can be drawn"),
     (("run", "hello:mesage=x"), "hello has no parameter 'mesage'; write hello:message=Hello World!"),

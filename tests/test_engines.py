@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from draws import assert_close, configs, models_and_tokens, random_model, shape_of
 from handloom.core import HandloomError, choose_engine, params, reference, sites, torch_engine, trace
+from handloom.write import program
 
 EDITS = ("array", "number", "function", "in place")
 
@@ -212,6 +213,18 @@ def test_a_sites_own_name_comes_before_a_pattern():
         seen = trace(model, "1 2", want="*.z", edits=edits)
         assert np.all(seen["0.z"] == 1.0)
         assert np.all(seen["1.z"] == 2.0)
+
+
+@pytest.mark.parametrize("engine", ["reference", "torch"])
+def test_several_texts_are_traced_as_each_by_itself(engine):
+    model, texts = program("min:n=9"), ["4 2 7 0", "1 1 8 3"]
+    both = trace(model, texts, want=["0.z", "logits"], engine=engine)
+    for i, text in enumerate(texts):
+        one = trace(model, text, want=["0.z", "logits"], engine=engine)
+        np.testing.assert_allclose(both["0.z"][i], one["0.z"], rtol=1e-12)
+        np.testing.assert_allclose(both["logits"][i], one["logits"], rtol=1e-9)
+    with pytest.raises(HandloomError, match="equally many tokens, and these have 2 to 4; trace them one by one"):
+        trace(model, ["4 2 7 0", "1 1"], engine=engine)
 
 
 def test_a_trace_does_not_follow_what_becomes_of_an_edit():

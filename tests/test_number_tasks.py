@@ -12,7 +12,7 @@ from draws import asked_and_said
 from handloom.core import HandloomError
 from handloom.tasks.encodings import ENCODINGS, encoding, read_integer, write_integer
 from handloom.tasks.matrices import eigenvalues, inverse, matrix_inverse, matrix_product, read_matrices, write_matrices
-from handloom.tasks.numbers import gcd, modular_sum
+from handloom.tasks.numbers import gcd, modular_addition
 
 EVERY_ENCODING = pytest.mark.parametrize("name", ENCODINGS)
 MATRIX_TASKS = {
@@ -24,7 +24,7 @@ MATRIX_TASKS = {
 TASKS = {
     "gcd": gcd(),
     "gcd of large numbers": gcd(10**6, base=30),
-    "modular sum": modular_sum(),
+    "modular sum": modular_addition(),
     **MATRIX_TASKS,
 }
 EVERY_TASK = pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
@@ -159,7 +159,7 @@ REFUSED = {
     lambda: gcd(0): "gcd: most=0 must be a whole number of at least 1",
     lambda: gcd(base=1): "gcd: base=1 must be a whole number of at least 2",
     lambda: gcd(base=10**9): "gcd: base=1000000000 must be at most 100000",
-    lambda: modular_sum(1.5): "modular_sum: modulus=1.5 must be a whole number of at least 2",
+    lambda: modular_addition(1.5): "modular_addition: modulus=1.5 must be a whole number of at least 2",
     lambda: matrix_product(0): "matrix_product: n=0 must be a whole number of at least 1",
     lambda: matrix_inverse(encoding="P100"): "encoding='P100' is not one of P10, P1000, B1999, FP15",
     lambda: eigenvalues(most=math.nan): "eigenvalues: most=nan must be a number from 0.01 to 1.05e+51",
@@ -236,8 +236,8 @@ def test_a_divisor_that_is_not_the_greatest_is_wrong_and_what_is_no_number_malfo
 
 
 @pytest.mark.parametrize("modulus", [2, 7, 113])
-def test_modular_sums_are_sums_modulo_a_number(modulus):
-    task = modular_sum(modulus)
+def test_modular_additions_are_sums_modulo_a_number(modulus):
+    task = modular_addition(modulus)
     everything = list(task.every())
     assert len(set(map(tuple, everything))) == task.count == modulus**2
     assert all(task.oracle([a, b, equals]) == [(a + b) % modulus] for a, b, equals in everything)
@@ -247,7 +247,7 @@ def test_modular_sums_are_sums_modulo_a_number(modulus):
         assert task.oracle(asked) is None
 
 
-@pytest.mark.parametrize("task", [gcd(50), gcd(1), gcd(12345, 7), modular_sum(5)])
+@pytest.mark.parametrize("task", [gcd(50), gcd(1), gcd(12345, 7), modular_addition(5)])
 def test_hard_inputs_are_inputs(task):
     hard = list(task.hard())
     assert hard

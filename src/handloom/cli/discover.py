@@ -31,27 +31,36 @@ def discover(
     resume: Annotated[Path | None, option("Go on with the run in this folder.", RUN, metavar="FOLDER")] = None,
     store: Annotated[Path | None, option("The file of records [records.sqlite].", RUN)] = None,
     seed: SeedOption = 0,
-    on: Annotated[str, option("threads, or ray: the workers of a Ray cluster.", RUN)] = "threads",
+    on: Annotated[str, option("threads, or ray: the workers of a Ray cluster [threads].", RUN)] = "threads",
     device: Annotated[str, option("Where the model learns, cpu or cuda [cpu].", RUN)] = "cpu",
-    compare: Annotated[bool, option("With and without the model, at equal CPU time.", RUN, "--compare")] = False,
+    compare: Annotated[
+        bool, option("With and without the model, --seconds [30] for each of --seeds.", RUN, "--compare")
+    ] = False,
     seeds: Annotated[int, option("With --compare: over so many seeds [5].", RUN, min=2)] = 5,
     no_model: Annotated[bool, option("Search alone, for the same time.", MODEL, "--no-model")] = False,
-    tokens: Annotated[str | None, option("cells, sparse or bpe [auto].", MODEL)] = None,
+    tokens: Annotated[
+        str | None, option("A token a cell (cells), a chosen element (sparse), a piece (bpe) [by size].", MODEL)
+    ] = None,
     smaller: Annotated[int | None, option("Learn from so many smaller sizes besides [0].", MODEL, min=0)] = None,
     learn: Annotated[int | None, option("Steps of training a generation [300].", MODEL, min=0)] = None,
     samples: Annotated[int | None, option("Constructions sampled a generation [300].", MODEL, min=1)] = None,
     temperature: Annotated[float | None, option("To begin with [1]; rises when samples repeat.", MODEL)] = None,
-    feedback: Annotated[float | None, option("Better ones count e^FEEDBACK a deviation more [0].", MODEL)] = None,
+    feedback: Annotated[
+        float | None, option("One deviation better is learnt e^FEEDBACK times as often [0].", MODEL)
+    ] = None,
     layers: Annotated[int | None, option("[4]", MODEL, min=1)] = None,
     heads: Annotated[int | None, option("[4]", MODEL, min=1)] = None,
     width: Annotated[int | None, option("d_model [64].", MODEL, min=1)] = None,
-    symmetry: Annotated[str | None, option("Under which to search, or none [all in turn].", SEARCH)] = None,
+    symmetry: Annotated[
+        str | None, option("Such as mirror, or none; a wrong name lists them [all in turn].", SEARCH)
+    ] = None,
     attempts: Annotated[int | None, option("Searches a generation [400].", SEARCH, min=1)] = None,
     steps: Annotated[int | None, option("Steps of a short search [4000].", SEARCH, min=1)] = None,
     keep: Annotated[int | None, option("Constructions kept to learn from [500].", SEARCH, min=10)] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Look for better constructions. What is found is verified and kept; Ctrl-C ends it, --resume goes on.
+    """Look for better constructions. What is found is verified and kept. It goes on until Ctrl-C, or as long as
+    --seconds, --minutes, --generations or --until say; --resume goes on with it.
 
     \b
     handloom discover isosceles:n=16 --seconds 20

@@ -29,38 +29,44 @@ def learn(
     decay: Annotated[float | None, option("Weight decay [0.01].", TRAINING)] = None,
     clip: Annotated[float | None, option("Largest norm of a gradient, 0 for any [1].", TRAINING)] = None,
     dropout: Annotated[float | None, option("Share of values left out [0].", TRAINING)] = None,
-    count: Annotated[int | None, option("Strings drawn from the task [10000].", TRAINING)] = None,
-    patience: Annotated[int | None, option("Stop after so many evaluations that are no better.", TRAINING)] = None,
-    until: Annotated[float | None, option("Stop at this success rate, such as 0.99.", TRAINING)] = None,
+    count: Annotated[int | None, option("Strings to learn from [10000; of a file all lines].", TRAINING)] = None,
+    patience: Annotated[
+        int | None, option("Stop after so many evaluations that are no better [never].", TRAINING)
+    ] = None,
+    until: Annotated[float | None, option("Stop at this success rate, such as 0.99 [never].", TRAINING)] = None,
     start: Annotated[
         str | None, option("Go on from this MODEL instead of from chance.", TRAINING, metavar="MODEL")
     ] = None,
     lora: Annotated[int | None, option("With --start: learn only changes of this rank.", TRAINING)] = None,
     kind: Annotated[
-        str | None, option("transformer, bigram, bow, mlp, rnn, gru, lstm, encoder-decoder.", MODEL)
+        str | None, option("transformer, bigram, bow, mlp, rnn, gru, lstm, encoder-decoder [transformer].", MODEL)
     ] = None,
-    layers: Annotated[int | None, option("[4]", MODEL)] = None,
+    layers: Annotated[int | None, option("[4; rnn, gru, lstm 1; encoder-decoder 2]", MODEL)] = None,
     heads: Annotated[int | None, option("[4]", MODEL)] = None,
     width: Annotated[int | None, option("d_model [64].", MODEL)] = None,
     d_head: Annotated[int | None, option("[width / heads]", MODEL)] = None,
-    d_ff: Annotated[int | None, option("Neurons of a layer, 0 for none [4 · width].", MODEL)] = None,
+    d_ff: Annotated[
+        int | None, option("Neurons of a layer, 0 for none [4 · width; mlp, rnn, gru, lstm 64].", MODEL)
+    ] = None,
     context: Annotated[int | None, option("Tokens that an mlp sees [16].", MODEL)] = None,
     norm: Annotated[str | None, option("layer, rms or none [layer].", MODEL)] = None,
     place: Annotated[str | None, option("pre or post [pre].", MODEL)] = None,
     activation: Annotated[str | None, option("relu, gelu, gelu_tanh, silu or none [gelu_tanh].", MODEL)] = None,
     positions: Annotated[str | None, option("table, sinusoid, rotary or none [table].", MODEL)] = None,
     tied: Annotated[
-        bool | None, typer.Option("--tied", help="Unembed with the embedding.", rich_help_panel=MODEL)
+        bool | None, typer.Option("--tied", help="Unembed with the embedding \\[no].", rich_help_panel=MODEL)
     ] = None,
     masked: Annotated[
-        bool, typer.Option("--masked", help="See both ways, and learn to tell hidden tokens.", rich_help_panel=MODEL)
+        bool, typer.Option("--masked", help="See both ways, and learn to predict hidden tokens.", rich_help_panel=MODEL)
     ] = False,
     out: Annotated[Path | None, option("The run's folder [runs/TASK-1, -2, …].", RUN, metavar="FOLDER")] = None,
     every: Annotated[int | None, option("Steps between evaluations [500].", RUN)] = None,
     samples: Annotated[int | None, option("Strings sampled at an evaluation [200].", RUN)] = None,
-    keep: Annotated[int | None, option("Keep the model every so many steps.", RUN)] = None,
+    keep: Annotated[int | None, option("Keep the model every so many steps [never].", RUN)] = None,
     seed: Annotated[int | None, option("One seed gives one run [0].", RUN)] = None,
-    lanes: Annotated[int | None, option("Parts of a batch [native: 8; torch: one a core].", RUN)] = None,
+    lanes: Annotated[
+        int | None, option("Parts of a batch [native: 8, fewer for large models; torch: one a core].", RUN)
+    ] = None,
     device: Annotated[str | None, option("cpu or cuda [cuda where there is one].", RUN)] = None,
     engine: Annotated[str, option("native, torch, or auto: the fastest that can [auto].", RUN)] = "auto",
     tensorboard: Annotated[

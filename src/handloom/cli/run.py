@@ -23,9 +23,15 @@ def run(
     model: ModelArgument,
     inputs: Inputs = None,
     steps: Annotated[
-        int | None, typer.Option(help="At most this many new tokens (beyond the block the window slides).")
+        int | None,
+        typer.Option(
+            help="At most this many new tokens (beyond the block the window slides); default: as its notes say, "
+            "or until the block is full."
+        ),
     ] = None,
-    stop: Annotated[list[str] | None, typer.Option(help="Stop at this token; may be given again.")] = None,
+    stop: Annotated[
+        list[str] | None, typer.Option(help="Stop at this token; may be given again; default: <eos>.")
+    ] = None,
     temperature: Annotated[float, typer.Option(help="0 takes the likeliest token; above it tokens are drawn.")] = 0.0,
     top_k: TopK = None,
     top_p: TopP = None,

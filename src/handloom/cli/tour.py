@@ -12,7 +12,11 @@ def tour(
     output: Annotated[Path, typer.Option("-o", "--output", help="The page to write.")] = Path("tour.html"),
     as_json: JsonOption = False,
 ) -> None:
-    """Show what handloom can do, stop by stop, and write it all on one page."""
+    """Show what handloom can do, stop by stop, and write it all on one page. It takes some seconds.
+
+    \b
+    handloom tour -o tour.html
+    """
     from rich.console import Console
     from rich.syntax import Syntax
 

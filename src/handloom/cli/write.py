@@ -11,7 +11,7 @@ from handloom.cli.lookup import ngrams, precision
 
 write = typer.Typer(
     name="write",
-    help="Transformers programmed by hand: list them, explain them, build model files.",
+    help="Transformers programmed by hand: list them, explain them, build model files. Begin with: handloom write list",
     no_args_is_help=True,
 )
 write.command()(precision)

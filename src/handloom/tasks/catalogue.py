@@ -36,7 +36,7 @@ TASKS = {
     "max": Entry("the largest of some numbers", "extremes:maximum"),
     "search": Entry("what followed the last tokens before", "search:search"),
     "gcd": Entry("the greatest common divisor of two numbers", "numbers:gcd"),
-    "modular-sum": Entry("the sum of two numbers, modulo a third", "numbers:modular_sum"),
+    "modular-addition": Entry("the sum of two numbers, modulo a third", "numbers:modular_addition"),
     "matrix-product": Entry("the product of two small matrices", "matrices:matrix_product"),
     "matrix-inverse": Entry("the inverse of a small matrix", "matrices:matrix_inverse"),
     "eigenvalues": Entry("the eigenvalues of a small symmetric matrix", "matrices:eigenvalues"),

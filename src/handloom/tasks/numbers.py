@@ -4,7 +4,7 @@
 '+40'
 >>> gcd(base=100).answer("+ 1 60 + 1 20 =")
 '+ 40'
->>> modular_sum(113).answer("100 50 =")
+>>> modular_addition(113).answer("100 50 =")
 '37'
 """
 
@@ -79,10 +79,10 @@ def telling_pairs(most: int) -> Iterator[Pair]:
         a, b = b, a + b
 
 
-def modular_sum(modulus: int = 113) -> Task:
+def modular_addition(modulus: int = 113) -> Task:
     """a b = c, where c is a + b modulo a number, and each of the three is one token: the task on which grokking was
     seen. (Power et al. 2022; Nanda et al. 2023, with 113.)"""
-    p = whole_within("modular_sum: modulus", modulus, 2, 100_000)
+    p = whole_within("modular_addition: modulus", modulus, 2, 100_000)
     equals = p
     numbers = range(p)
 
