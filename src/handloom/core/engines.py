@@ -101,7 +101,7 @@ def choose_engine(name: str) -> Engine:
 def trace(model: Model, tokens: Any, want: Want = "*", edits: Edits | None = None, engine: str = "reference") -> Trace:
     """Run a model once on a text or on token ids and keep what it computed at the wanted sites (all, unless told).
     Several texts, of equally many tokens, or several rows of ids add a dimension in front."""
-    ids = model.vocab.encode(tokens) if isinstance(tokens, str) else tokens
+    ids: Any = model.vocab.encode(tokens) if isinstance(tokens, str) else tokens
     if isinstance(tokens, list | tuple) and tokens and all(isinstance(text, str) for text in tokens):
         ids = [model.vocab.encode(text) for text in tokens]
         if len(lengths := {len(row) for row in ids}) > 1:
