@@ -101,6 +101,16 @@ def test_a_picture_of_every_kind_twice_the_same(tmp_path, suffix, begins):
     assert sorted(os.listdir(tmp_path)) == [f"0{suffix}", f"1{suffix}"]
 
 
+@pytest.mark.parametrize("first", [0, 1])
+def test_the_head_that_looks_most_at_a_digit_where_another_is_written_is_found(first):
+    patterns = np.tile(np.tri(6) / np.arange(1, 7)[:, None], (2, 3, 1, 1))
+    patterns[1, 2, 4 - first] = np.eye(6)[2 - first]  # about to write digit 5, it looks at digit 2
+    found = attention.looks(patterns, [5, 2, 9], first)
+    assert found == [attention.Look(5, 2, 1, 2, 1.0, 1 / (5 - first))]
+    assert str(found[0]).startswith("where digit 5 is written, layer 1, head 2 gives digit 2 100% of its attention")
+    assert attention.looks(patterns, [1, 4], first)[0].share == pytest.approx(1 / (4 - first))
+
+
 @pytest.mark.parametrize(
     ("written", "rows"),
     [(True, {0, 2, 4}), (False, {1, 3})],  # row 4 writes what comes after the last column
@@ -198,7 +208,9 @@ def test_the_command_on_a_program_a_run_and_a_kept_checkpoint(tmp_path):
     said = json.loads(handloom(tmp_path, "run/model-500.safetensors", "--samples", "9", "--marks", "2", "--json"))
     assert (said["file"], said["strings"], said["marks"]) == ("attention.png", 9, [2])
     one = json.loads(handloom(tmp_path, "run", "0110110011", "--layer", "1", "--head", "0", "--json"))
+    looks = one.pop("looks")
     assert one == {"file": "attention.png", "strings": 1, "longest": 11, "marks": [1, 3, 8, 10]}
+    assert [(look["written"], look["at"]) for look in looks] == [(3, 1), (8, 1), (8, 3), (10, 1), (10, 3), (10, 8)]
 
 
 def test_marks_are_what_the_rule_names_at_every_length(tmp_path):

@@ -1,6 +1,7 @@
 """handloom heatmap: where the heads of a model look."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -35,7 +36,8 @@ def heatmap(
     """Draw the attention of every head: averaged over strings, or on one.
 
     In a panel a row is a position that looks, and a column one that is looked at. Digits are counted from 1, and row t
-    is where digit t + 1 is written: if digit 22 repeats digit 13, it shows in row 21, column 13.
+    is where digit t + 1 is written: if digit 22 repeats digit 13, it shows in row 21, column 13. Marked digits that a
+    head looks at more than twice as much as evenly, where another of them is written, are printed.
 
     \b
     handloom heatmap runs/strings-1 -o attention.svg
@@ -44,7 +46,7 @@ def heatmap(
     """
     from handloom.core import HandloomError
     from handloom.core.files import check_place
-    from handloom.view.attention import check_heads, draw_attention, mean_attention, strings_for
+    from handloom.view.attention import check_heads, draw_attention, looks, mean_attention, strings_for
     from handloom.view.figure import check_format, matplotlib_parts
 
     check_format(output)
@@ -79,10 +81,12 @@ def heatmap(
         heads=heads,
         title=title(model, chosen, len(rows)),
     )
+    seen = looks(patterns, marked, first=0 if begins else 1) if chosen.config.causal else []
     if as_json:
-        print_json({"file": str(output), "strings": len(rows), "longest": longest + begins, "marks": marked})
+        about = {"file": str(output), "strings": len(rows), "longest": longest + begins, "marks": marked}
+        print_json(about | {"looks": [asdict(look) for look in seen]})
     else:
-        print(output)
+        print("\n".join([str(output), *(str(look) for look in seen if look.share > 2 * look.even)]))
 
 
 def pick(what: str, number: int | None, count: int) -> list[int]:

@@ -12,6 +12,7 @@ triangle at the margin: in its column, where it is looked at, and in the row in 
 import textwrap
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -91,6 +92,38 @@ def strings_for(
     said = generate(model, [[bos]] * count, temperature=1.0, seed=seed, engine="auto", progress=progress)
     eos = model.vocab.ids.get(model.vocab.eos or "")
     return [[bos, *(row[:-1] if row[-1:] == [eos] else row)][:block] for row in said]
+
+
+@dataclass(frozen=True)
+class Look:
+    """Where a digit is written, how much of its attention the head that gives most gives to an earlier one."""
+
+    written: int
+    at: int
+    layer: int
+    head: int
+    share: float
+    even: float  # the share if attention were even
+
+    def __str__(self) -> str:
+        return (
+            f"where digit {self.written} is written, layer {self.layer}, head {self.head} gives digit {self.at} "
+            f"{self.share:.0%} of its attention (evenly it would be {self.even:.0%})"
+        )
+
+
+def looks(patterns: Array, marks: Sequence[int], first: int = 0) -> list[Look]:
+    """What there is between marked digits in patterns (layers, heads, T, T): for each that is written, and each before
+    it, the head that looks there most."""
+    found = []
+    for written in sorted(set(marks)):
+        row = written - first - 1
+        for at in sorted(set(marks)):
+            if first <= at < written and row < patterns.shape[2]:
+                cell = patterns[:, :, row, at - first]
+                layer, head = (int(i) for i in np.unravel_index(cell.argmax(), cell.shape))
+                found.append(Look(written, at, layer, head, float(cell.max()), 1 / (row + 1)))
+    return found
 
 
 def draw_attention(
