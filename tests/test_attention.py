@@ -105,10 +105,11 @@ def test_a_picture_of_every_kind_twice_the_same(tmp_path, suffix, begins):
 def test_the_head_that_looks_most_at_a_digit_where_another_is_written_is_found(first):
     patterns = np.tile(np.tri(6) / np.arange(1, 7)[:, None], (2, 3, 1, 1))
     patterns[1, 2, 4 - first] = np.eye(6)[2 - first]  # about to write digit 5, it looks at digit 2
-    found = attention.looks(patterns, [5, 2, 9], first)
+    found = attention.looks(patterns, [5, 2, 9], first, [0, 1], [0, 1, 2])
     assert found == [attention.Look(5, 2, 1, 2, 1.0, 1 / (5 - first))]
     assert str(found[0]).startswith("where digit 5 is written, layer 1, head 2 gives digit 2 100% of its attention")
-    assert attention.looks(patterns, [1, 4], first)[0].share == pytest.approx(1 / (4 - first))
+    others = attention.looks(patterns, [5, 2], first, [0, 1], [0, 1])  # without the head that looks there
+    assert [(look.layer, look.head, look.share) for look in others] == [(0, 0, pytest.approx(1 / (5 - first)))]
 
 
 @pytest.mark.parametrize(

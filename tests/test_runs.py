@@ -20,7 +20,7 @@ from handloom.learn.runs import resume, train
 from handloom.learn.sampling import sample
 from handloom.tasks import Language
 from test_learn import RULE, SMALL, wait_for
-from test_learn_commands import TINY, handloom
+from test_learn_commands import OWN, TINY, handloom
 
 ONE = {"steps": 2, "every": 2, **SMALL}
 
@@ -85,8 +85,28 @@ def test_a_run_of_another_task_is_not_gone_on_with(tmp_path):
     train(RULE, folder=tmp_path / "a", **ONE)
     text = (tmp_path / "a/run.json").read_text()
     (tmp_path / "a/run.json").write_text(text.replace('"task": "', '"task": "one-two", "old": "'))
-    with pytest.raises(HandloomError, match="a run of another task: of the model's tokens it has no '2'"):
+    with pytest.raises(HandloomError, match=r"a run of another task: its tokens are .*, and those of the task 0 1 2"):
         resume(tmp_path / "a", steps=4)
+
+
+def test_a_python_file_with_lines_stays_a_python_file(tmp_path):
+    own = "from handloom import Language\nwords = ['ab', 'abab'] * 20\n"
+    own += "task = Language('ab', 'abc', 6, lambda rng: 'ab', lambda text: 'c' not in text, lines=words)"
+    (tmp_path / "own.py").write_text(own)
+    train(str(tmp_path / "own.py"), folder=tmp_path / "a", **ONE | {"count": 0})
+    again = resume(tmp_path / "a", steps=4)
+    assert again.task.right("ab")
+    assert not again.task.right("c")
+
+
+def test_a_run_of_a_large_text_file_from_before_the_count_could_be_0_has_all_its_lines(tmp_path):
+    (tmp_path / "names.txt").write_text("".join(f"{i}\n" for i in range(12_000)))
+    whole = train(str(tmp_path / "names.txt"), folder=tmp_path / "a", **ONE | {"count": 0})
+    old = about(tmp_path / "a")
+    del old["asked"]
+    old["settings"]["count"] = 10_000
+    (tmp_path / "a/run.json").write_text(json.dumps(old))
+    assert len(resume(tmp_path / "a", steps=4).strings) == len(whole.strings) == 11_000
 
 
 def test_a_task_without_a_name_is_given_again(tmp_path):
@@ -132,13 +152,32 @@ def test_metrics_are_not_lost_if_one_line_is_damaged(tmp_path):
     assert [line["step"] for line in Folder(tmp_path / "a").lines()] == [2, 4, 6, 8, 12]
 
 
+def test_a_line_that_was_written_before_the_first_checkpoint_comes_again(tmp_path):
+    """Killed between an evaluation and the checkpoint that follows it."""
+    train(RULE, folder=tmp_path / "a", **ONE | {"steps": 0})
+    (tmp_path / "a/metrics.jsonl").write_text('{"step": 2, "held_out": 0.7, "lo')
+    text = (tmp_path / "a/run.json").read_text()
+    (tmp_path / "a/run.json").write_text(text.replace('"steps": 0', '"steps": 4'))
+    resume(tmp_path / "a")
+    assert [line["step"] for line in Folder(tmp_path / "a").lines()] == [2, 4]
+
+
+def test_a_training_can_be_run_again(tmp_path):
+    train(RULE, folder=tmp_path / "a", **ONE).run()
+    resume(tmp_path / "a", steps=4).run()
+    assert [line["step"] for line in Folder(tmp_path / "a").lines()] == [2, 4]
+
+
 def test_of_a_run_that_never_began_nothing_is_left(tmp_path):
     def fails(report):
         raise HandloomError("no")
 
-    with pytest.raises(HandloomError, match="no"):
-        train(RULE, folder=tmp_path / "a", watch=fails, **ONE)
+    (tmp_path / "mine").mkdir()
+    for name in ("a", "mine"):
+        with pytest.raises(HandloomError, match="no"):
+            train(RULE, folder=tmp_path / name, watch=fails, **ONE)
     assert not (tmp_path / "a").exists()
+    assert not list((tmp_path / "mine").iterdir())
 
 
 def test_runs_that_begin_at_the_same_time_have_folders_of_their_own(tmp_path, monkeypatch):
@@ -218,6 +257,20 @@ def test_of_several_processes_all_stop_when_one_is_told_to(tmp_path, told):
     assert lines[-1]["tokens"] > 7 * 32 * lines[-1]["step"]  # of both processes: strings have 6 digits or more
 
 
+def test_what_goes_wrong_while_the_first_process_evaluates_is_known_to_all(tmp_path):
+    (tmp_path / "own.py").write_text(OWN.format(draw="'01'", right="1 / 0"))
+    words = [sys.executable, "-m", "handloom", "learn", "own.py", "--steps", "5", "--out", "a", *TINY]
+    place = os.environ | {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port(), "WORLD_SIZE": "2"}
+    both = [
+        subprocess.Popen(words, cwd=tmp_path, env=place | {"RANK": str(rank)}, stderr=subprocess.PIPE, text=True)
+        for rank in (0, 1)
+    ]
+    for process in both:
+        said = process.communicate(timeout=60)[1]
+        assert (process.returncode, "Traceback" in said) == (2, False), said
+        assert "the task could not judge a sample" in said
+
+
 # Models to begin with
 
 
@@ -277,8 +330,33 @@ def test_what_a_run_has_learnt_is_certified_against_its_task(tmp_path):
     assert strings.returncode == 2
     assert "handloom sample judges them" in strings.stderr
     save(load(tmp_path / "a/model.safetensors"), tmp_path / "alone.safetensors")
-    alone = handloom("certify", "alone.safetensors", cwd=tmp_path)
-    assert "name it, as in --task" in alone.stderr
+    for beside in (None, '{"x": 1}'):
+        if beside:
+            (tmp_path / "run.json").write_text(beside)
+        alone = handloom("certify", "alone.safetensors", cwd=tmp_path)
+        assert "name it, as in --task" in alone.stderr
+    longer = handloom("certify", "a", "--task", "max:n=3", cwd=tmp_path)
+    assert longer.returncode == 1  # the same tokens, and other answers
+
+
+@pytest.mark.parametrize(
+    ("oracle", "said"), [("1 / 0", "could not answer .*ZeroDivisionError"), ("[]", "no answer to")]
+)
+def test_a_task_of_ones_own_that_cannot_answer_is_told_in_one_line(oracle, said):
+    from handloom import Task, Vocab, certify
+
+    asks = Task("a", Vocab.of("ab"), lambda ids: eval(oracle), lambda rng: [0])
+    model = train(Task("a", Vocab.of("ab"), lambda ids: ids, lambda rng: [0]), **ONE).model()
+    with pytest.raises(HandloomError, match=said):
+        certify(model, asks)
+
+
+def test_a_model_that_is_too_short_for_a_task_is_told():
+    from handloom import certify, learnable
+
+    model = train("addition:digits=1", **ONE).model()
+    with pytest.raises(HandloomError, match=r"block holds \d+ tokens, and a question of this task"):
+        certify(model, learnable("addition:digits=3"), samples=10)
 
 
 def test_the_talks_first_experiment_learns_its_rule(tmp_path):

@@ -70,13 +70,19 @@ def task_for(name: str, model: "Model") -> "Learnable | None":
     from handloom.write import task_of
 
     folder = Path(name) if what_is(Path(name)) == "folder" else Path(name).parent
-    if (task := task_of(model)) or what_is(folder / "run.json") != "file":
+    if (task := task_of(model)) or what_is(folder / "run.json") != "file" or name.endswith(".taotp"):
         return task
+    from handloom.core import HandloomError
     from handloom.learn.folder import Folder
     from handloom.learn.runs import task_of_run
 
-    run = Folder.old(folder)
-    return task_of_run(run, run.about())
+    try:
+        run = Folder.old(folder)
+        return task_of_run(run, run.about())
+    except HandloomError:
+        if folder == Path(name):
+            raise
+        return None  # what is beside a file need not be about it
 
 
 def print_json(value: Any) -> None:

@@ -44,6 +44,8 @@ def heatmap(
     handloom heatmap runs/strings-1/model-15000.safetensors --layer 1 --marks 13,22
     handloom heatmap addition "045+078=012"
     """
+    import sys
+
     from handloom.core import HandloomError
     from handloom.core.files import check_place
     from handloom.view.attention import check_heads, draw_attention, looks, mean_attention, strings_for
@@ -81,12 +83,15 @@ def heatmap(
         heads=heads,
         title=title(model, chosen, len(rows)),
     )
-    seen = looks(patterns, marked, first=0 if begins else 1) if chosen.config.causal else []
+    seen = looks(patterns, marked, 0 if begins else 1, layers, heads) if chosen.config.causal else []
     if as_json:
         about = {"file": str(output), "strings": len(rows), "longest": longest + begins, "marks": marked}
         print_json(about | {"looks": [asdict(look) for look in seen]})
     else:
-        print("\n".join([str(output), *(str(look) for look in seen if look.share > 2 * look.even)]))
+        print(output)
+        for look in seen:
+            if look.share > 2 * look.even:
+                print(look, file=sys.stderr)
 
 
 def pick(what: str, number: int | None, count: int) -> list[int]:

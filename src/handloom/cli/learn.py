@@ -117,7 +117,8 @@ def resume(
     steps: Annotated[int | None, typer.Option(help="Train to this step; default: as the run was begun.")] = None,
     device: Annotated[str | None, typer.Option(help="cpu or cuda; default: cuda where there is one.")] = None,
     engine: Annotated[
-        str | None, typer.Option(help="native, torch or auto; default: as the run was begun.", show_default=False)
+        str | None,
+        typer.Option(help="native, torch or auto; default: as was asked for when it was begun.", show_default=False),
     ] = None,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Write TensorBoard files too.")] = False,
     as_json: JsonOption = False,

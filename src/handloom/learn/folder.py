@@ -33,15 +33,15 @@ COPIES = ("strings.txt", "task.py")  # what a copy of the user's file is called
 class Folder:
     """A run's folder, new or old."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, ours: bool = True) -> None:
+        self.path, self.ours = path, ours  # or the user made it
 
     @classmethod
     def new(cls, path: Path | None, name: str, resume: str = "resume") -> "Folder":
         """An empty folder at that path, or else the next free one for that name under runs/. `resume` is the command
         that goes on with one that is there."""
         try:
-            return cls(next_free(name) if path is None else empty(path, resume))
+            return cls(next_free(name)) if path is None else cls(path, empty(path, resume))
         except OSError as error:
             raise HandloomError(f"cannot make the folder {path or RUNS}: {error.strerror}") from error
 
@@ -125,6 +125,10 @@ class Folder:
 
     def remove(self) -> None:
         """Leave nothing behind of a run that never began, nor the folder for runs if that is empty."""
+        if not self.ours:
+            for file in self.path.iterdir():
+                file.unlink()
+            return
         shutil.rmtree(self.path, ignore_errors=True)
         if self.path.parent == RUNS:
             with suppress(OSError):
@@ -146,10 +150,11 @@ def next_free(name: str) -> Path:
     raise AssertionError("there is always a number more")
 
 
-def empty(path: Path, resume: str) -> Path:
-    """A folder at that path, with nothing in it."""
+def empty(path: Path, resume: str) -> bool:
+    """A folder at that path, with nothing in it; whether it is a new one."""
     if what_is(path) == "file" or (what_is(path) == "folder" and any(path.iterdir())):
         go_on = f", or go on with handloom {resume} {path}" if what_is(path / "run.json") == "file" else ""
         raise HandloomError(f"{path} is there already; name another folder{go_on}")
+    new = not path.exists()
     path.mkdir(parents=True, exist_ok=True)
-    return path
+    return new

@@ -219,9 +219,11 @@ def keep(training: Training, folder: Folder, name: str | None, more: dict[str, A
 def copied(task: Learnable, path: Path, parameters: str, folder: Folder) -> str:
     """The user's own file, kept with the run; what stands for it there."""
     strings, python = COPIES
-    if isinstance(task, Language) and task.lines is not None:  # as it was read: a pipe is not there a second time
-        return folder.copy("".join(f"{line}\n" for line in task.lines).encode(), strings)
-    return folder.copy(path.read_bytes(), python) + (f":{parameters}" if parameters else "")
+    if path.suffix == ".py":
+        return folder.copy(path.read_bytes(), python) + (f":{parameters}" if parameters else "")
+    assert isinstance(task, Language)
+    lines = task.lines or ()  # as they were read: a pipe is not there a second time
+    return folder.copy("".join(f"{line}\n" for line in lines).encode(), strings)
 
 
 def resume(
@@ -233,8 +235,8 @@ def resume(
     watch: Watch = lambda report: None,
     task: Learnable | None = None,
 ) -> Training:
-    """Go on with a run that was interrupted, or with more steps with one that is done: on the engine that it was begun
-    with, unless told. A task that has no name must be given again."""
+    """Go on with a run that was interrupted, or with more steps with one that is done: on the engine that was asked for
+    when it was begun, unless told. A task that has no name must be given again."""
     return reopen(Folder.old(Path(folder)), steps, device, engine, watch, task).run()
 
 
@@ -267,7 +269,7 @@ def go_on(
     watch: Watch,
 ) -> Training:
     """The same, of what the folder says. Asked for more steps, a run that has stopped early does not do so again."""
-    settings, begun = Settings.from_json(about["settings"]), about.get("engine", "torch")
+    settings, begun = settings_of(about), about.get("engine", "torch")
     learner = learner_from_json(about["network"])
     asked = engine or about.get("asked", begun)
     if asked == "native" and not engine:  # where it is not there, torch goes on
@@ -276,8 +278,11 @@ def go_on(
         settings = replace(settings, lanes=0)
     if steps is not None:
         settings = replace(settings, steps=steps, until=0.0, patience=0)
-    if difference := different(learner.vocab, with_mask(known.vocab) if learner.masked else known.vocab):
-        raise HandloomError(f"{folder.path} is a run of another task: of the model's tokens {difference}")
+    if learner.vocab.tokens[: len(known.vocab)] != known.vocab.tokens:
+        raise HandloomError(
+            f"{folder.path} is a run of another task: its tokens are {learner.vocab.sample()}, "
+            f"and those of the task {known.vocab.sample()}"
+        )
     strings = collect(known, settings.count, settings.seed)
     training = Training(known, strings, learner, settings, folder, device, asked, watch)
     if steps is not None and steps < training.where.step:
@@ -286,6 +291,12 @@ def go_on(
     if now != about:
         folder.write_about(now)
     return training
+
+
+def settings_of(about: dict[str, Any]) -> Settings:
+    """The settings of a run. Before a count of 0 there was 10,000 where nothing was asked for."""
+    settings = Settings.from_json(about["settings"])
+    return replace(settings, count=0) if "asked" not in about and settings.count == 10_000 else settings
 
 
 def task_of_run(folder: Folder, about: dict[str, Any]) -> Learnable:

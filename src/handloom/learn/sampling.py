@@ -15,8 +15,7 @@ from handloom.learn.evaluation import Evaluation, Examiner
 from handloom.learn.folder import Folder
 from handloom.learn.kinds import CELLS, needing_torch
 from handloom.learn.masked import unmask
-from handloom.learn.runs import task_of_run
-from handloom.learn.settings import Settings
+from handloom.learn.runs import settings_of, task_of_run
 from handloom.learn.strings import collect, split
 from handloom.tasks import Language, Learnable, Task
 
@@ -45,7 +44,7 @@ class Sampling:
         """The model of a run, and its task, which knows what was learnt from."""
         folder = Folder.old(Path(run))
         about = folder.about()
-        settings, task = Settings.from_json(about["settings"]), task or task_of_run(folder, about)
+        settings, task = settings_of(about), task or task_of_run(folder, about)
         learnt, _ = split(collect(task, settings.count, settings.seed), settings.seed)
         path = folder.path / f"{'best' if best else 'model'}.safetensors"
         if best and what_is(path) != "file":

@@ -76,6 +76,7 @@ class Training:
     halted: bool = False  # told to end after the step that is under way
     stop: bool = False  # so is one of the processes, and all know it
     saved: int = 0  # the step of the last checkpoint
+    until_now: list[dict[str, Any]] | None = None  # of the metrics of a run that goes on, those up to its checkpoint
 
     def __post_init__(self) -> None:
         self.processes = Processes()
@@ -90,7 +91,7 @@ class Training:
         if self.folder and (saved := self.folder.checkpoint()):
             arrays, moments = unpacked(saved[0])
             self.where = Where(**saved[1])
-            self.lines = [line for line in self.folder.lines() if line["step"] <= self.where.step]
+            self.until_now = [line for line in self.folder.lines() if line["step"] <= self.where.step]
         self.began = self.where.step
         self.trainer = self.choice.make(arrays, settings, moments)
 
@@ -105,10 +106,11 @@ class Training:
     def run_on(self) -> None:
         settings, where = self.settings, self.where
         began = time.perf_counter() - where.seconds
+        if self.folder and self.until_now is not None and self.processes.first:
+            self.folder.rewrite(self.until_now)
+        self.until_now = None
         if not where.step:
             self.save()
-        elif self.folder and self.processes.first:
-            self.folder.rewrite(self.lines)
         while where.step < settings.steps and not self.stop and not self.is_over():
             stops = [(where.step // n + 1) * n for n in (settings.every, settings.keep) if n]
             goal = min(settings.steps, *stops)
@@ -174,14 +176,21 @@ class Training:
 
     def measure(self) -> None:
         """The held-out loss, and the task's own measure of fresh samples: by the first process, for all."""
-        found = self.measurement() if self.processes.first else None
-        self.held_out_loss, self.evaluation = self.processes.told(found)
+        found = self.processes.told(self.measurement() if self.processes.first else None)
+        if isinstance(found, HandloomError):
+            raise found
+        self.held_out_loss, self.evaluation = found
         self.measured = self.where.step
 
-    def measurement(self) -> tuple[float, Evaluation]:
+    def measurement(self) -> tuple[float, Evaluation] | HandloomError:
+        """These two, or why they could not be had, which all processes are to know."""
         engine = "torch" if self.engine == "torch" or self.device != "cpu" else "auto"
         say = self.learner.speaker(self.trainer.arrays(), self.examiner.lengths, self.settings.seed, engine)
-        return self.trainer.loss(self.held_out), self.examiner.examine(say, self.settings.samples, self.settings.seed)
+        try:
+            evaluation = self.examiner.examine(say, self.settings.samples, self.settings.seed)
+            return self.trainer.loss(self.held_out), evaluation
+        except HandloomError as error:
+            return error
 
     def is_over(self) -> bool:
         """Whether one of the conditions to stop early holds."""

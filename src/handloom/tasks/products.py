@@ -67,7 +67,7 @@ def ask_unpadded(a: int, b: int) -> Ids:
     return [BOS, *shortest(a), PLUS, *shortest(b), EQUALS]
 
 
-def multiplication(digits: int = 1) -> Task:
+def multiplication(digits: int = 2) -> Task:
     """The product of two numbers of that many digits, in twice as many digits, with zeros in front."""
     return padded(
         digits, product_vocab(), lambda a, b: spell(a * b, 2 * digits), lambda: beside_powers(digits)

@@ -112,17 +112,16 @@ class Look:
         )
 
 
-def looks(patterns: Array, marks: Sequence[int], first: int = 0) -> list[Look]:
-    """What there is between marked digits in patterns (layers, heads, T, T): for each that is written, and each before
-    it, the head that looks there most."""
+def looks(patterns: Array, marks: Sequence[int], first: int, layers: Sequence[int], heads: Sequence[int]) -> list[Look]:
+    """What there is between marked digits in patterns (all layers, all heads, T, T): for each that is written, and each
+    before it, the head that looks there most, of these layers and heads."""
     found = []
     for written in sorted(set(marks)):
         row = written - first - 1
         for at in sorted(set(marks)):
             if first <= at < written and row < patterns.shape[2]:
-                cell = patterns[:, :, row, at - first]
-                layer, head = (int(i) for i in np.unravel_index(cell.argmax(), cell.shape))
-                found.append(Look(written, at, layer, head, float(cell.max()), 1 / (row + 1)))
+                share, layer, head = max((patterns[i, h, row, at - first], -i, -h) for i in layers for h in heads)
+                found.append(Look(written, at, -layer, -head, float(share), 1 / (row + 1)))
     return found
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from handloom.core import Config, HandloomError, Model, count
 from handloom.core.config import whole
 from handloom.core.engines import Decoder, choose_engine
-from handloom.core.errors import shown
+from handloom.core.errors import shown, told
 from handloom.core.memory import keep_freed_memory
 from handloom.tasks import Task
 from handloom.write.certificate import Certificate, Progress
@@ -98,14 +98,29 @@ def batches(model: Model, task: Task, inputs: Iterable[list[int]]) -> Iterator[t
     """Inputs with their answers, those of one length together."""
     waiting: dict[tuple[int, int], tuple[list[list[int]], list[list[int]]]] = {}
     for prompt in inputs:
-        answer = task.oracle(prompt)
-        assert answer, f"the task does not take its own input {prompt}"
+        answer = answered(task, prompt)
+        if (needed := len(prompt) + len(answer) - 1) > model.config.block:
+            raise HandloomError(
+                f"the model's block holds {model.config.block} tokens, and a question of this task with its answer "
+                f"takes {needed}; name a task whose questions are shorter"
+            )
         prompts, answers = waiting.setdefault((len(prompt), len(answer)), ([], []))
         prompts.append(prompt)
         answers.append(answer)
         if len(prompts) * largest_array(model.config, len(prompt), len(answer)) >= MEMORY:
             yield waiting.pop((len(prompt), len(answer)))
     yield from waiting.values()
+
+
+def answered(task: Task, prompt: list[int]) -> list[int]:
+    """The oracle's answer; a task may be a user's own."""
+    try:
+        answer = task.oracle(prompt)
+    except Exception as error:
+        raise HandloomError(f"the task could not answer {shown(task.vocab.decode(prompt))}: {told(error)}") from error
+    if not answer:
+        raise HandloomError(f"the task has no answer to {shown(task.vocab.decode(prompt))}, which it drew itself")
+    return answer
 
 
 def largest_array(config: Config, prompt: int, answer: int) -> int:
