@@ -20,6 +20,8 @@ LENGTHS = (50, 200)
 def main(run: str, count: int = 200) -> None:
     model = hl.load(f"{run}/model.safetensors")
     texts = [text for text in hl.sample(run, count, seed=1).samples if len(text) >= LENGTHS[0]]
+    if not texts:
+        sys.exit("the model has not learnt yet how long the strings are; train it for longer")
     back = most(model, texts, lambda rows: rows - 20)
     first = most(model, texts, lambda rows: np.full_like(rows, 18))
     print("layer {}, head {} looks 20 digits back most: {:.0%} of its attention".format(*back))

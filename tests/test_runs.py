@@ -16,6 +16,7 @@ import pytest
 
 from handloom import HandloomError
 from handloom.core import Model, load, save, trace
+from handloom.core.reference import softmax
 from handloom.learn.experiments import EXPERIMENTS
 from handloom.learn.folder import Folder
 from handloom.learn.runs import resume, train
@@ -370,15 +371,17 @@ def test_the_talks_first_experiment_learns_its_rule(tmp_path):
     assert about(tmp_path / "a")["claim"] == EXPERIMENTS["wagner/13-22"].claim
 
 
-def test_the_example_on_rule_2_finds_the_head_that_looks_20_back_and_the_one_that_looks_at_digit_18(tmp_path, capsys):
+def test_the_example_on_rule_2_finds_the_head_that_looks_20_back_and_the_one_that_looks_at_digit_18(tmp_path):
     """Of a model that has learnt nothing: the one that happens to look there most."""
     example = runpy.run_path(str(Path(__file__).parent.parent / "examples" / "rule_2.py"))
     train(EXPERIMENTS["wagner/rule-2"].task, folder=tmp_path / "a", **ONE | {"count": 50, "samples": 1})
-    example["main"](str(tmp_path / "a"), 20)
-    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["layer", "layer", "ends", "the"]
     model = load(tmp_path / "a/model.safetensors")
     texts, rows = ["01" * 30], np.arange(50, 61)
     found = example["most"](model, texts, lambda rows: rows - 20)
     pattern = [np.asarray(trace(model, texts[0])[f"{layer}.pattern"]) for layer in range(2)]
     share = np.array([[pattern[i][h][rows, rows - 20].mean() for h in range(2)] for i in range(2)])
     assert (share[found[:2]], found[2]) == (pytest.approx(share.max()), pytest.approx(share.max(), rel=1e-4))
+    end = softmax(trace(model, texts[0])["logits"][rows])[:, model.vocab.id("<end>")]
+    equal = np.array([texts[0][row - 21] == texts[0][17] for row in rows])
+    assert example["ends"](model, texts) == pytest.approx((end[equal].mean(), end[~equal].mean()), rel=1e-4)
+    assert example["ends"](model, texts, example["without"](0, 1)) != example["ends"](model, texts)
