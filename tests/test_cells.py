@@ -11,9 +11,10 @@ from torch import nn
 from handloom.core import HandloomError, Vocab, generate, torch_engine, trace
 from handloom.core import load as core_load
 from handloom.learn import cell_models
+from handloom.learn.beginnings import learner_from_json
 from handloom.learn.cell_models import CellEngine, CellModel
 from handloom.learn.cells import SIZES, Cells
-from handloom.learn.runs import learner_from_json, prepare, resume, train
+from handloom.learn.runs import prepare, resume, train
 from handloom.learn.settings import Settings
 from handloom.learn.strings import Strings
 from handloom.learn.torch_trainer import TorchTrainer

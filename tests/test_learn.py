@@ -13,10 +13,11 @@ import torch.nn.functional as F
 
 from handloom.core import HandloomError, Vocab, load, torch_engine
 from handloom.core import params as parameters
+from handloom.learn.beginnings import config_for
 from handloom.learn.experiments import EXPERIMENTS
 from handloom.learn.folder import Folder
 from handloom.learn.network import Transformer
-from handloom.learn.runs import config_for, prepare, resume, train
+from handloom.learn.runs import prepare, resume, train
 from handloom.learn.sampling import sample
 from handloom.learn.settings import Settings
 from handloom.learn.strings import NOTHING, Strings, choose, collect, hide, lanes_of, pad, split

@@ -235,21 +235,23 @@ def test_a_row_of_a_masked_model_does_not_depend_on_how_many_there_are(tmp_path)
     assert many[:4] == few
 
 
-def free_port():
+def two_processes(folder, *words):
+    """As torchrun starts them."""
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
-        return str(server.getsockname()[1])
+        port = str(server.getsockname()[1])
+    command = [sys.executable, "-m", "handloom", *words]
+    place = os.environ | {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": "2"}
+    return [
+        subprocess.Popen(command, cwd=folder, env=place | {"RANK": str(rank)}, stderr=subprocess.PIPE, text=True)
+        for rank in (0, 1)
+    ]
 
 
 @pytest.mark.parametrize("told", [0, 1])
 def test_of_several_processes_all_stop_when_one_is_told_to(tmp_path, told):
-    """As torchrun starts them; Ctrl-C reaches them at different times, here only one of them."""
-    words = [sys.executable, "-m", "handloom", "learn", RULE, "--steps", "1000000", "--out", "a", *TINY, "--every", "7"]
-    place = os.environ | {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port(), "WORLD_SIZE": "2"}
-    both = [
-        subprocess.Popen(words, cwd=tmp_path, env=place | {"RANK": str(rank)}, stderr=subprocess.PIPE, text=True)
-        for rank in (0, 1)
-    ]
+    """Ctrl-C reaches them at different times; here only one of them."""
+    both = two_processes(tmp_path, "learn", RULE, "--steps", "1000000", "--out", "a", *TINY, "--every", "7")
     wait_for(lambda: len(Folder(tmp_path / "a").lines()) >= 2)
     both[told].send_signal(signal.SIGINT)
     said = [process.communicate(timeout=60)[1] for process in both]
@@ -262,13 +264,7 @@ def test_of_several_processes_all_stop_when_one_is_told_to(tmp_path, told):
 
 def test_what_goes_wrong_while_the_first_process_evaluates_is_known_to_all(tmp_path):
     (tmp_path / "own.py").write_text(OWN.format(draw="'01'", right="1 / 0"))
-    words = [sys.executable, "-m", "handloom", "learn", "own.py", "--steps", "5", "--out", "a", *TINY]
-    place = os.environ | {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port(), "WORLD_SIZE": "2"}
-    both = [
-        subprocess.Popen(words, cwd=tmp_path, env=place | {"RANK": str(rank)}, stderr=subprocess.PIPE, text=True)
-        for rank in (0, 1)
-    ]
-    for process in both:
+    for process in two_processes(tmp_path, "learn", "own.py", "--steps", "5", "--out", "a", *TINY):
         said = process.communicate(timeout=60)[1]
         assert (process.returncode, "Traceback" in said) == (2, False), said
         assert "the task could not judge a sample" in said

@@ -27,12 +27,12 @@ from handloom.core import HandloomError, Model, generate, save
 from handloom.core.config import is_number, whole
 from handloom.core.errors import shown
 from handloom.discover.tokens import Tokens
+from handloom.learn.beginnings import config_for
 from handloom.learn.engines import choose as choose_engine
 from handloom.learn.folder import Folder
 from handloom.learn.learner import Learner
 from handloom.learn.network import Arrays, Transformer
 from handloom.learn.processes import Processes
-from handloom.learn.runs import config_for
 from handloom.learn.settings import Settings
 from handloom.learn.strings import Strings, choose
 from handloom.learn.training import unpacked
