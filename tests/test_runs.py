@@ -381,3 +381,6 @@ def test_the_example_on_rule_2_finds_the_head_that_looks_20_back_and_the_one_tha
     equal = np.array([texts[0][row - 21] == texts[0][17] for row in rows])
     assert example["ends"](model, texts) == pytest.approx((end[equal].mean(), end[~equal].mean()), rel=1e-4)
     assert example["ends"](model, texts, example["without"](0, 1)) != example["ends"](model, texts)
+    strings = ["0" * 60, "0" * 39 + "1" + "0" * 20]  # the second has a 1 in place n - 20
+    assert example["right_by_length"](model, strings, 0, 0, enough=0.0) == (1, 2, 0, 0)
+    assert example["right_by_length"](model, strings, 0, 0, enough=1.1) == (0, 0, 1, 2)
