@@ -327,6 +327,23 @@ def test_the_lines_of_a_file(tmp_path):
     assert "4 lines of names.txt; there is no rule, so that what is not malformed is right" in language.about
 
 
+def test_the_words_of_a_file(tmp_path):
+    path = tmp_path / "poem.txt"
+    path.write_text("the quick  brown fox\n\nthe lazy dog .\n")
+    language = learnable(f"{path}:tokens=words")
+    assert language.lines == ["the quick brown fox", "the lazy dog ."]
+    assert language.vocab.tokens == (".", "brown", "dog", "fox", "lazy", "quick", "the", "<end>")
+    assert {said(language, text) for text in [*language.lines, "the the"]} == {"right"}
+    assert {said(language, text) for text in ["", "the quick brown fox ."]} == {"malformed"}
+    assert learnable(path, tokens="words").lines == language.lines
+    path.write_text("a b\nb a a\n")  # words of one letter are words
+    assert learnable(f"{path}:tokens=words").vocab.encode("b a") == [2, 1, 0]
+    with pytest.raises(HandloomError, match="tokens='syllables' must be characters or words"):
+        learnable(f"{path}:tokens=syllables")
+    with pytest.raises(HandloomError, match=r"has no parameter 'token'; write .*poem.txt:tokens=characters"):
+        learnable(f"{path}:token=words")
+
+
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [

@@ -348,6 +348,15 @@ def test_a_text_file_is_copied_so_that_the_run_does_not_depend_on_it(tmp_path):
     assert resume(tmp_path / "a", steps=6).where.step == 6
 
 
+def test_a_file_of_words_stays_one_of_words(tmp_path):
+    file = tmp_path / "poem.txt"
+    file.write_text("the fox\nthe dog\n" * 20)
+    train(f"{file}:tokens=words", folder=tmp_path / "a", steps=4, every=2, **SMALL | {"count": 0})
+    file.unlink()
+    assert resume(tmp_path / "a", steps=6).task.vocab.tokens == ("dog", "fox", "the", "<end>")
+    assert all(text.startswith("the fox") for text in sample(tmp_path / "a", 5, "the fox").samples)
+
+
 def test_a_damaged_run_is_refused_in_one_line(tmp_path):
     train(RULE, folder=tmp_path / "a", steps=2, every=1, **SMALL)
     checkpoint = tmp_path / "a" / "checkpoint.safetensors"

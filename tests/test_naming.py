@@ -218,7 +218,7 @@ def test_parameters_that_cannot_be_taken_are_refused(tmp_path):
     (tmp_path / "names.txt").write_text("anna\nbob")
     with pytest.raises(HandloomError, match=r"mine.py: its task takes no parameters; make it a function"):
         learnable(tmp_path / "mine.py", n=5)
-    with pytest.raises(HandloomError, match=r"names.txt is a text file and has no parameters; leave out n"):
+    with pytest.raises(HandloomError, match=r"names.txt has no parameter .n.; write .*names.txt:tokens=characters"):
         learnable(tmp_path / "names.txt", n=5)
     with pytest.raises(HandloomError, match=r"mine.py: its task takes no parameters"):
         learnable(f"{tmp_path / 'mine.py'}:n=5")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from handloom.core import Config as Config
     from handloom.core import HandloomError as HandloomError
     from handloom.core import Model as Model
+    from handloom.core import Score as Score
     from handloom.core import Trace as Trace
     from handloom.core import Vocab as Vocab
     from handloom.core import count as count
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from handloom.core import merging as merging
     from handloom.core import params as params
     from handloom.core import save as save
+    from handloom.core import score as score
     from handloom.core import sites as sites
     from handloom.core import trace as trace
     from handloom.core import transforms as transforms
@@ -42,7 +44,8 @@ if TYPE_CHECKING:
     from handloom.write import task as task
     from handloom.write import task_of as task_of
 
-CORE = """Config HandloomError Model Trace Vocab count generate load merging params save sites trace transforms"""
+CORE = """Config HandloomError Model Score Trace Vocab count generate load merging params save score sites trace
+transforms"""
 WRITE = """Certificate certify program task task_of"""
 MODULE_OF = {
     **dict.fromkeys(CORE.split(), "handloom.core"),

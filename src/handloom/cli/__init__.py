@@ -18,6 +18,7 @@ from handloom.cli.learn import learn, resume
 from handloom.cli.records import records
 from handloom.cli.run import run
 from handloom.cli.sample import sample
+from handloom.cli.score import score
 from handloom.cli.tasks import tasks
 from handloom.cli.tour import tour
 from handloom.cli.write import write
@@ -38,6 +39,7 @@ app.command()(tasks)
 app.command()(learn)
 app.command()(resume)
 app.command()(sample)
+app.command()(score)
 app.command()(curves)
 app.command()(heatmap)
 app.command()(discover)

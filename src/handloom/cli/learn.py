@@ -206,10 +206,7 @@ def show(training: "Training", tensorboard: bool, as_json: bool) -> int:
         print_json(result)
     else:
         before = f"; at step {training.measured:,}:" if training.measured < training.where.step else ","
-        print(
-            f"{folder.path}: {result['steps']:,} steps{before} held-out loss {result['loss']:.4f}, "
-            f"{evaluation.success:.1%} right, {evaluation.new:.1%} new, {evaluation.malformed:.1%} malformed"
-        )
+        print(f"{folder.path}: {result['steps']:,} steps{before} held-out loss {result['loss']:.4f}, {evaluation}")
     if training.stop:
         print(f"stopped at step {training.where.step:,}; handloom resume {folder.path} goes on", file=sys.stderr)
         return 130

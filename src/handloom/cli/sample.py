@@ -25,7 +25,8 @@ def sample(
     engine: Annotated[str, typer.Option(help="native, torch, reference, or auto: the fastest.")] = "auto",
     as_json: JsonOption = False,
 ) -> None:
-    """Sample strings from a run's model: one a line, and how many of them are right, new and malformed.
+    """Sample strings from a run's model: one a line, and how many of them are right, new, known from the
+    training set, and malformed.
 
     \b
     handloom sample runs/strings-1 -n 1000
@@ -55,7 +56,4 @@ def sample(
         print_json({"samples": list(evaluation.samples), **evaluation.to_json()})
         return
     print("\n".join(evaluation.samples))
-    print(
-        f"{evaluation.success:.1%} right, {evaluation.new:.1%} new, {evaluation.malformed:.1%} malformed",
-        file=sys.stderr,
-    )
+    print(evaluation, file=sys.stderr)

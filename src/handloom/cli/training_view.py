@@ -62,8 +62,7 @@ class TrainingView:
     def line(self, report: "Report") -> str:
         text = ", ".join([f"step {report.step:,} of {report.steps:,}", f"loss {self.loss:.4f}", *self.pace(report)])
         if report.evaluation is not None:
-            e = report.evaluation
-            text += f"; held out {report.held_out:.4f}, {e.success:.1%} right, {e.malformed:.1%} malformed"
+            text += f"; held out {report.held_out:.4f}, {report.evaluation}"
         return text
 
     def picture(self, report: "Report") -> Any:
@@ -77,8 +76,7 @@ class TrainingView:
             Text(f"loss {self.loss:.4f}"),
         ]
         if (seen := self.evaluated) is not None and (e := seen.evaluation) is not None:
-            shares = f"{e.success:.1%} right, {e.new:.1%} new, {e.malformed:.1%} malformed"
-            parts += [Text(f"at step {seen.step:,}: held out {seen.held_out:.4f}, {shares}")]
+            parts += [Text(f"at step {seen.step:,}: held out {seen.held_out:.4f}, {e}")]
             parts += [Text(f"  {sample[:100]}", style="dim") for sample in e.samples[:SHOWN]]
         return Group(*parts)
 

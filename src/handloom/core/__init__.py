@@ -11,6 +11,7 @@ from handloom.core.errors import HandloomError
 from handloom.core.files import load, save
 from handloom.core.model import Model
 from handloom.core.params import Params
+from handloom.core.scoring import Score, score
 from handloom.core.sites import Trace, sites
 from handloom.core.vocab import Vocab
 
@@ -20,6 +21,7 @@ __all__ = [
     "HandloomError",
     "Model",
     "Params",
+    "Score",
     "Trace",
     "Vocab",
     "choose_engine",
@@ -29,6 +31,7 @@ __all__ = [
     "merging",
     "params",
     "save",
+    "score",
     "sites",
     "trace",
     "transforms",

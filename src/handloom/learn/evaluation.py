@@ -22,15 +22,20 @@ Say = Callable[[Sequence[Ids], float], list[Ids]]  # prompts, temperature → wh
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Shares of the samples; malformed ones are neither right nor new."""
+    """Shares of the samples. Malformed ones are not right; of the others some are new, and some known: they were in the
+    training set."""
 
     success: float
     new: float
+    known: float
     malformed: float
     samples: tuple[str, ...]
 
+    def __str__(self) -> str:
+        return f"{self.success:.1%} right, {self.new:.1%} new, {self.known:.1%} known, {self.malformed:.1%} malformed"
+
     def to_json(self) -> dict[str, Any]:
-        return {"success": self.success, "new": self.new, "malformed": self.malformed}
+        return {"success": self.success, "new": self.new, "known": self.known, "malformed": self.malformed}
 
 
 class Examiner:
@@ -77,14 +82,15 @@ class Examiner:
             raise
         except Exception as error:
             raise HandloomError(f"the task could not judge a sample: {told(error)}") from error
-        new = sum(
-            bytes_of(said if self.language else a) not in self.known and verdict != "malformed"
+        known = sum(
+            bytes_of(said if self.language else a) in self.known and verdict != "malformed"
             for a, said, verdict in zip(asked, answers, verdicts, strict=True)
         )
-        count = max(1, len(verdicts))
+        count, right, malformed = max(1, len(verdicts)), verdicts.count("right"), verdicts.count("malformed")
+        new = len(verdicts) - known - malformed
         vocab = self.task.vocab
         texts = tuple(vocab.decode([*([] if self.language else a), *s]) for a, s in zip(asked, answers, strict=True))
-        return Evaluation(verdicts.count("right") / count, new / count, verdicts.count("malformed") / count, texts)
+        return Evaluation(right / count, new / count, known / count, malformed / count, texts)
 
 
 def bytes_of(ids: Ids) -> bytes:

@@ -126,10 +126,12 @@ def copied(task: Learnable, path: Path, parameters: str, folder: Folder) -> str:
     """The user's own file, kept with the run; what stands for it there."""
     strings, python = COPIES
     if path.suffix == ".py":
-        return folder.copy(path.read_bytes(), python) + (f":{parameters}" if parameters else "")
-    assert isinstance(task, Language)
-    lines = task.lines or ()  # as they were read: a pipe is not there a second time
-    return folder.copy("".join(f"{line}\n" for line in lines).encode(), strings)
+        copy = folder.copy(path.read_bytes(), python)
+    else:
+        assert isinstance(task, Language)
+        lines = task.lines or ()  # as they were read: a pipe is not there a second time
+        copy = folder.copy("".join(f"{line}\n" for line in lines).encode(), strings)
+    return copy + (f":{parameters}" if parameters else "")
 
 
 def resume(

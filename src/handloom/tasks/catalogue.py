@@ -4,10 +4,11 @@
     'the first 5 terms of x, y, x + y, … with x and y below 1000'
 
 A rule alone, `s[13]==s[22]`, is short for strings:rule=s[13]==s[22]. Instead of a name there may be a file: any text
-file, one string a line; or a Python file of one's own that defines `task`, a Task or a Language, or a function that
-makes one (examples/task.py).
+file, one string a line, of characters or of words (`poems.txt:tokens=words`); or a Python file of one's own that
+defines `task`, a Task or a Language, or a function that makes one (examples/task.py).
 """
 
+import functools
 import os
 import re
 from pathlib import Path
@@ -65,20 +66,26 @@ def learnable(name: str | Path, **parameters: Any) -> Task | Language:
         return task
     if is_rule(name):
         return learnable(f"strings:rule={name}", **parameters)
-    if not users_file(name):
+    file = users_file(name)
+    if file is None:
         near = nearest(known, TASKS)
         hint = f"did you mean {near}?" if near else f"there are {', '.join(TASKS)}, or give a file"
         raise HandloomError(f"no task and no file {shown(known)}; {hint}")
-    if parameters:
-        raise HandloomError(f"{name} is a text file and has no parameters; leave out {', '.join(parameters)}")
-    return text_file(name)
+    path, text = file
+    lines = functools.partial(text_file, path)
+    return lines(**given(str(path), lines, text, parameters))
 
 
 def users_file(name: str) -> tuple[Path, str] | None:
     """The user's own file that a name stands for, and the parameters behind it; None for a task or a rule."""
     if name.partition(":")[0] in TASKS:
         return None
-    return python_file(name) or ((Path(name), "") if os.path.exists(name) else None)
+    if python := python_file(name):
+        return python
+    if os.path.exists(name):
+        return Path(name), ""
+    path, colon, parameters = name.rpartition(":")
+    return (Path(path), parameters) if colon and os.path.exists(path) else None
 
 
 def is_rule(name: str) -> bool:

@@ -27,17 +27,19 @@ class Language:
     at least of the right form (of a length there is, say); what is not is malformed, not wrong."""
 
     about: str  # for people: "strings of 0 and 1 of length 30 to 40 with s[13]==s[22]"
-    tokens: Sequence[str]  # characters; or longer tokens, which are then written with spaces between them
+    tokens: Sequence[str]  # characters; or longer tokens, which are then written with spaces between them, unless told
     longest: int  # how many tokens a string has at most, <end> not counted
     draw: Callable[[np.random.Generator], str]
     right: Callable[[str], bool]
     formed: Callable[[str], bool] = lambda text: True
     lines: Sequence[str] | None = None  # all strings there are, where they are given rather than drawn
     marks: Callable[[int], Sequence[int]] = lambda length: ()  # digits (from 1) that a rule names, at this length
+    separator: str | None = None  # between tokens in text: a space, or nothing
 
     @cached_property
     def vocab(self) -> Vocab:
-        separator = "" if all(len(token) == 1 for token in self.tokens) else " "
+        usual = "" if all(len(token) == 1 for token in self.tokens) else " "
+        separator = usual if self.separator is None else self.separator
         return Vocab((*self.tokens, END), separator, bos=END, eos=END)
 
     def pair(self, rng: np.random.Generator) -> tuple[Ids, Ids]:

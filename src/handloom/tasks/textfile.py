@@ -5,26 +5,33 @@ from pathlib import Path
 import numpy as np
 
 from handloom.core import HandloomError
+from handloom.core.errors import shown
 from handloom.tasks.language import END, Language
 
 
-def text_file(path: str | Path) -> Language:
-    """The strings of a file, one a line, in UTF-8; empty lines are left out. A file has no rule that could be broken:
-    any string that is not malformed, that is neither empty nor longer than all lines, counts as right."""
+def text_file(path: str | Path, tokens: str = "characters") -> Language:
+    """The strings of a file, one a line, in UTF-8; empty lines are left out. A token is a character, or with
+    tokens="words" whatever stands between spaces. A file has no rule that could be broken: any string that is not
+    malformed, that is neither empty nor longer than all lines, counts as right."""
+    if tokens not in ("characters", "words"):
+        raise HandloomError(f"{path}: tokens={shown(tokens)} must be characters or words")
     lines = read_lines(Path(path))
-    longest = max(map(len, lines))
+    pieces = [line.split() for line in lines] if tokens == "words" else lines
+    separator = " " if tokens == "words" else ""
+    texts = [separator.join(line) for line in pieces]
 
     def draw(rng: np.random.Generator) -> str:
-        return lines[int(rng.integers(len(lines)))]
+        return texts[int(rng.integers(len(texts)))]
 
     return Language(
         about=f"the {len(lines)} lines of {Path(path).name}; there is no rule, so that what is not malformed is right",
-        tokens=sorted(set().union(*lines)),
-        longest=longest,
+        tokens=sorted(set().union(*pieces)),
+        longest=max(map(len, pieces)),
         draw=draw,
-        right=lambda text: 0 < len(text) <= longest,
-        formed=lambda text: 0 < len(text) <= longest,
-        lines=lines,
+        right=bool,
+        formed=bool,
+        lines=texts,
+        separator=separator,
     )
 
 

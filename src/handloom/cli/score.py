@@ -1,0 +1,61 @@
+"""handloom score: how likely a text is to a model."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from handloom.cli.arguments import JsonOption, ModelArgument, find_model, print_json
+from handloom.cli.progress import Slowly
+
+if TYPE_CHECKING:
+    from handloom.core import Score
+
+
+def score(
+    model: ModelArgument,
+    texts: Annotated[list[str], typer.Argument(metavar="TEXT…", help="What to score.", show_default=False)],
+    prompt: Annotated[str, typer.Option(help="What is given before each text, and not scored.")] = "",
+    end: Annotated[bool, typer.Option("--end/--open", help="Whether the text ends there, or may go on.")] = True,
+    tokens: Annotated[bool, typer.Option("--tokens", help="Show the probability of every token.")] = False,
+    engine: Annotated[str, typer.Option(help="reference (NumPy, float64) or torch.")] = "reference",
+    as_json: JsonOption = False,
+) -> None:
+    """How likely a model is to say each TEXT: the logarithm of its probability, and its perplexity a token.
+
+    \b
+    handloom score runs/names-1 emma xqzt
+    handloom score runs/names-1 emma --tokens
+    handloom score runs/names-1 ma --prompt em --open
+    handloom score addition 1023 --prompt 045+978=
+    """
+    from handloom.core import score as score_of
+
+    chosen = find_model(model)
+    scores = []
+    with Slowly("texts scored") as progress:
+        for text in texts:
+            scores.append(score_of(chosen, text, prompt, end=end, engine=engine))
+            progress(len(scores), len(texts))
+    if as_json:
+        print_json([{"text": text, **found.to_json()} for text, found in zip(texts, scores, strict=True)])
+        return
+    for text, found in zip(texts, scores, strict=True):
+        print(
+            f"log p {found.log_probability:.4f}, perplexity {found.perplexity:.4g} over {len(found.tokens)} tokens: "
+            f"{text}"
+        )
+        if tokens:
+            print(table(found))
+
+
+def table(found: "Score") -> str:
+    """A line for each token with its probability, and a bar as long as it is likely."""
+    from math import exp
+
+    names = [token if token.isprintable() and token.strip() else repr(token)[1:-1] for token in found.tokens]
+    wide = max(map(len, names))
+    chances = [exp(log) for log in found.log_probabilities]
+    return "\n".join(
+        f"  {name:<{wide}}  {chance:7.2%}  {'█' * round(30 * chance)}".rstrip()
+        for name, chance in zip(names, chances, strict=True)
+    )

@@ -1,0 +1,73 @@
+"""How likely a text is: p(x₁ … x_T) is the product of the p(x_t | x₁ … x_t₋₁), each a softmax of the model's logits.
+
+>>> from handloom.core import Config, Model, Vocab, params
+>>> config = Config(vocab=3, block=4, d_model=3)
+>>> even = Model(config, params.zeros(config), Vocab.of("ab", bos="<end>", eos="<end>"))
+>>> even_chances = score(even, "ab")
+>>> even_chances.tokens, round(even_chances.probability, 3), round(even_chances.perplexity, 3)
+(('a', 'b', '<end>'), 0.037, 3.0)
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from handloom.core.engines import trace
+from handloom.core.errors import HandloomError
+from handloom.core.model import Model
+
+
+@dataclass(frozen=True)
+class Score:
+    """The tokens of a text and, for each, the natural logarithm of its probability given all before it."""
+
+    tokens: tuple[str, ...]
+    log_probabilities: tuple[float, ...]
+
+    @property
+    def log_probability(self) -> float:
+        return math.fsum(self.log_probabilities)
+
+    @property
+    def probability(self) -> float:
+        return math.exp(self.log_probability)
+
+    @property
+    def perplexity(self) -> float:
+        """As many equally likely tokens would be as hard to tell apart."""
+        try:
+            return math.exp(-self.log_probability / len(self.tokens))
+        except OverflowError:
+            return math.inf
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "log_probability": self.log_probability,
+            "perplexity": self.perplexity if self.perplexity < math.inf else None,
+            "tokens": list(self.tokens),
+            "log_probabilities": list(self.log_probabilities),
+        }
+
+
+def score(model: Model, text: str, prompt: str = "", *, end: bool = True, engine: str = "reference") -> Score:
+    """How likely a causal model is to go on with a text from a prompt, and then to end, if the vocabulary has a token
+    for the end and `end` is not False. Where there is no prompt and nothing that begins a text, its first token is
+    taken as given."""
+    if not model.config.causal:
+        raise HandloomError("a model that sees both ways gives texts no probability; score one that goes on from texts")
+    vocab, given = model.vocab, model.vocab.encode(prompt)
+    said = vocab.encode(text)
+    said = said[1:] if vocab.bos is not None else said
+    if end and vocab.eos is not None and said[-1:] != [vocab.ids[vocab.eos]]:
+        said = [*said, vocab.ids[vocab.eos]]
+    known = max(1, len(given))  # tokens that are not scored
+    ids = [*given, *said]
+    if len(ids) <= known:
+        raise HandloomError("there is no token to score; give a text of at least one token after what is given")
+    logits = np.asarray(trace(model, ids[:-1], "logits", engine=engine)["logits"], np.float64)[known - 1 :]
+    shifted = logits - logits.max(-1, keepdims=True)
+    logs = shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))
+    chosen = logs[np.arange(len(logs)), ids[known:]]
+    return Score(tuple(vocab.tokens[i] for i in ids[known:]), tuple(chosen.tolist()))
