@@ -93,12 +93,18 @@ def test_the_command_says_what_the_function_does(tmp_path):
     hl.save(model, tmp_path / "m.safetensors")
     expected = hl.score(model, "ab")
     found = json.loads(handloom("score", "m.safetensors", "ab", "b", "--json", cwd=tmp_path).stdout)
-    assert [line["text"] for line in found] == ["ab", "b"]
-    assert found[0]["log_probability"] == pytest.approx(expected.log_probability)
-    assert found[0]["tokens"] == ["a", "b", "<end>"]
+    assert [line["text"] for line in found["texts"]] == ["ab", "b"]
+    assert found["texts"][0]["log_probability"] == pytest.approx(expected.log_probability)
+    assert found["texts"][0]["tokens"] == ["a", "b", "<end>"]
+    both = expected.log_probability + hl.score(model, "b").log_probability
+    assert found["log_probability"] == pytest.approx(both)
+    assert found["perplexity"] == pytest.approx(math.exp(-both / 5))
+    (tmp_path / "texts.txt").write_text("ab\n\nb\n")
+    assert json.loads(handloom("score", "m.safetensors", "--file", "texts.txt", "--json", cwd=tmp_path).stdout) == found
     said = handloom("score", "m.safetensors", "ab", "--tokens", cwd=tmp_path).stdout.splitlines()
     assert said[0].startswith(f"log p {expected.log_probability:.4f}, perplexity {expected.perplexity:.4g} over 3")
     assert [line.split()[0] for line in said[1:]] == ["a", "b", "<end>"]
     assert said[1].split()[1] == f"{math.exp(expected.log_probabilities[0]):.2%}"
-    refused = handloom("score", "m.safetensors", "xyz", cwd=tmp_path)
-    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
+    for words in (["xyz"], [], ["ab", "--file", "texts.txt"], ["--file", "none.txt"]):
+        refused = handloom("score", "m.safetensors", *words, cwd=tmp_path)
+        assert (refused.returncode, refused.stderr.count("\n")) == (2, 1), words

@@ -1,5 +1,6 @@
 """handloom score: how likely a text is to a model."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,7 +14,10 @@ if TYPE_CHECKING:
 
 def score(
     model: ModelArgument,
-    texts: Annotated[list[str], typer.Argument(metavar="TEXT…", help="What to score.", show_default=False)],
+    texts: Annotated[
+        list[str] | None, typer.Argument(metavar="TEXT…", help="What to score.", show_default=False)
+    ] = None,
+    file: Annotated[Path | None, typer.Option(help="Score every line of this text file.")] = None,
     prompt: Annotated[str, typer.Option(help="What is given before each text, and not scored.")] = "",
     end: Annotated[bool, typer.Option("--end/--open", help="Whether the text ends there, or may go on.")] = True,
     tokens: Annotated[bool, typer.Option("--tokens", help="Show the probability of every token.")] = False,
@@ -26,26 +30,34 @@ def score(
     handloom score runs/names-1 emma xqzt
     handloom score runs/names-1 emma --tokens
     handloom score runs/names-1 ma --prompt em --open
+    handloom score runs/names-1 --file others.txt
     handloom score addition 1023 --prompt 045+978=
     """
+    from handloom.core import HandloomError, Score
     from handloom.core import score as score_of
+    from handloom.tasks.textfile import read_lines
 
+    if bool(texts) == (file is not None):
+        raise HandloomError("score takes texts, or with --file the lines of a text file; give one of the two")
+    lines = texts or read_lines(file or Path())
     chosen = find_model(model)
     scores = []
     with Slowly("texts scored") as progress:
-        for text in texts:
+        for text in lines:
             scores.append(score_of(chosen, text, prompt, end=end, engine=engine))
-            progress(len(scores), len(texts))
+            progress(len(scores), len(lines))
+    named = list(zip(lines, scores, strict=True))
+    whole = Score.joined(scores)
     if as_json:
-        print_json([{"text": text, **found.to_json()} for text, found in zip(texts, scores, strict=True)])
+        found = [{"text": text, **one.to_json()} for text, one in named]
+        print_json({"log_probability": whole.log_probability, "perplexity": whole.finite_perplexity, "texts": found})
         return
-    for text, found in zip(texts, scores, strict=True):
-        print(
-            f"log p {found.log_probability:.4f}, perplexity {found.perplexity:.4g} over {len(found.tokens)} tokens: "
-            f"{text}"
-        )
+    for text, one in named:
+        print(f"{one}: {text}")
         if tokens:
-            print(table(found))
+            print(table(one))
+    if len(scores) > 1:
+        print(f"{whole}: all {len(scores):,}")
 
 
 def table(found: "Score") -> str:

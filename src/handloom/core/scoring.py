@@ -9,7 +9,9 @@
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -42,10 +44,28 @@ class Score:
         except OverflowError:
             return math.inf
 
+    @property
+    def finite_perplexity(self) -> float | None:
+        """The same for JSON, which has no infinity."""
+        return self.perplexity if self.perplexity < math.inf else None
+
+    @classmethod
+    def joined(cls, scores: Iterable["Score"]) -> "Score":
+        """That of several texts, each by itself."""
+        scores = list(scores)
+        tokens, logs = (one.tokens for one in scores), (one.log_probabilities for one in scores)
+        return cls(tuple(chain.from_iterable(tokens)), tuple(chain.from_iterable(logs)))
+
+    def __str__(self) -> str:
+        return (
+            f"log p {self.log_probability:.4f}, perplexity {self.perplexity:.4g} over {len(self.tokens):,} "
+            f"token{'s' * (len(self.tokens) > 1)}"
+        )
+
     def to_json(self) -> dict[str, Any]:
         return {
             "log_probability": self.log_probability,
-            "perplexity": self.perplexity if self.perplexity < math.inf else None,
+            "perplexity": self.finite_perplexity,
             "tokens": list(self.tokens),
             "log_probabilities": list(self.log_probabilities),
         }
