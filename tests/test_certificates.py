@@ -1,5 +1,7 @@
 """Tasks know their inputs, certificates say the truth: what is right is certified, what is wrong is found."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -93,6 +95,58 @@ def test_hard_cases_come_first_and_sampled_does_not_say_all():
     assert asked[:2] == [[3], [2, 3]]
     assert certificate.inputs == 5
     assert str(certificate).startswith("right on 5 sampled inputs (sampled), float64")
+
+
+def own(**changes):
+    """A user's task that `min:n=4` is right on, with something changed."""
+    return dataclasses.replace(minimum(4), **changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"draw": lambda rng: None}, "an input of the task must be a list of token ids, and it gave None"),
+        ({"draw": lambda rng: "ab"}, "must be a list of token ids, and it gave 'ab'"),
+        ({"draw": lambda rng: 1 / 0}, "could not make its inputs: .* raised ZeroDivisionError"),
+        ({"hard": lambda: 1 / 0}, "could not make its inputs: .* raised ZeroDivisionError"),
+        ({"every": lambda: 1 / 0}, "could not make its inputs: .* raised ZeroDivisionError"),
+        ({"every": lambda: iter(())}, "says that it has 340 inputs, and gives 0; correct its count"),
+        ({"every": lambda: [[1]] * 341}, "says that it has 340 inputs, and gives 341"),
+        ({"count": "x"}, "the task's count='x' must be a whole number"),
+        ({"count": 0}, "the task's count=0 must be a whole number of at least 1"),
+        ({"oracle": lambda ids: [9]}, "lists of token ids from 0 to 3"),
+        ({"oracle": lambda ids: [-1]}, "lists of token ids from 0 to 3"),
+        ({"oracle": lambda ids: ["1"]}, "lists of token ids from 0 to 3"),
+        ({"oracle": lambda ids: "ab"}, "an answer must be a list of token ids"),
+        ({"oracle": lambda ids: 5}, "an answer must be a list of token ids"),
+        ({"oracle": lambda ids: 1 / 0}, "could not answer .*: .* raised ZeroDivisionError"),
+        ({"oracle": lambda ids: None}, "an answer must be a list of token ids"),
+    ],
+)
+def test_what_is_wrong_with_a_users_task_is_told_and_nothing_is_certified(changes, complaint):
+    ways = [{"samples": 20}] if "draw" in changes else [{}] if "every" in changes else [{}, {"samples": 500}]
+    hard = {} if "hard" in changes else {"hard": tuple}
+    for how in ways:
+        with pytest.raises(HandloomError, match=complaint):
+            certify(program("min:n=4"), own(**hard | changes), **how)
+
+
+def test_a_question_that_does_not_fit_is_known_before_all_others_are_tried():
+    asked = []
+    long = own(every=lambda: asked.append(1) or iter(()), hard=lambda: [[1] * 9], oracle=lambda ids: [1])
+    with pytest.raises(HandloomError, match=r"the model's block holds \d+ tokens, and a question .* takes 9"):
+        certify(program("min:n=4"), long)
+    assert not asked
+
+
+def test_what_a_model_says_is_told_as_far_as_it_says_it_by_itself():
+    """A model that always says 1 is asked for 1 0 2: from the second token on it was fed what is right."""
+    config = Config(vocab=3, block=4, d_model=3, tied=False, norm="none", biases=())
+    weights = params.zeros(config)
+    weights["W_E"][:], weights["W_U"][:, 1] = np.eye(3), 1.0
+    ask = Task("0", Vocab.numbers(3), lambda ids: [1, 0, 2], lambda rng: [0], 1, lambda: [[0]])
+    certificate = certify(Model(config, weights, Vocab.numbers(3)), ask)
+    assert certificate.wrong == ("0", "1 1…", "1 0 2")
 
 
 def bare(model, **notes):

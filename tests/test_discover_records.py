@@ -71,6 +71,9 @@ def test_of_a_run_that_never_began_nothing_is_left(handloom):
     assert code == 2
     assert "<lambda>, line 2, raised ZeroDivisionError" in said
     assert not Path("runs").exists()
+    Path("mine").mkdir()
+    assert handloom("own.py", "--seconds", 1, "--out", "mine")[0] == 2
+    assert not list(Path("mine").iterdir())
 
 
 def test_a_run_that_goes_on_with_another_store_takes_nothing_of_others(handloom):

@@ -315,7 +315,7 @@ def test_a_cell_is_one_with_chance_one_half_wherever_it_may_be():
 
 def test_the_lines_of_a_file(tmp_path):
     path = tmp_path / "names.txt"
-    path.write_bytes("\ufeffzoë\r\n\r\n  \nal bo\nzoë\n\u2028x".encode())
+    path.write_bytes("\ufeffzoë\r\n\r\n  \nal \ufeffbo\nzoë\n\u2028x".encode())
     language = text_file(path)
     assert language.lines == ["zoë", "al bo", "zoë", "\u2028x"]
     assert language.vocab.tokens == (" ", "a", "b", "l", "o", "x", "z", "ë", "\u2028", "<end>")

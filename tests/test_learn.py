@@ -425,6 +425,35 @@ def test_what_cannot_be_trained_is_told_in_python_too(task, choices, said):
         train(task, steps=1, **choices)
 
 
+def test_samples_are_right_new_known_or_malformed():
+    training = prepare(RULE, **SMALL)
+    strings, vocab = training.strings, training.task.vocab
+    known = vocab.decode(strings.row(0)[1])
+    new = next(t for n in range(2**9) if (t := f"{n:09b}") not in learnt_of(training) and t[1] == t[4])
+    wrong = new[:4] + str(1 - int(new[4])) + new[5:]
+    said = [[*vocab.encode(text)[1:], vocab.id("<end>")] for text in (known, known, known, new, wrong, "0")]
+    found = training.examiner.judge([([vocab.id("<end>")], [])] * 6, said)
+    assert (found.success, found.known, found.malformed) == (4 / 6, 3 / 6, 1 / 6)
+    assert found.new == (2 if wrong not in learnt_of(training) else 1) / 6
+    assert str(found) == "66.7% right, 33.3% new, 50.0% known, 16.7% malformed"
+
+
+def learnt_of(training):
+    """The strings that a run learns from."""
+    return {training.task.vocab.decode(training.strings.row(i)[1]) for i in range(len(training.strings))}
+
+
+def test_the_longest_question_fits_also_if_it_was_not_drawn():
+    training = prepare("gcd", count=100)
+    assert training.learner.transformer.config.block >= len("+1000+1000=+1000")
+
+
+def test_a_masked_model_is_not_told_how_many_tokens_to_say(tmp_path):
+    train(RULE, folder=tmp_path / "a", causal=False, steps=1, every=1, **SMALL)
+    with pytest.raises(HandloomError, match="sampled with a temperature alone"):
+        sample(tmp_path / "a", 5, steps=3)
+
+
 def test_questions_are_answered_as_in_evaluations_and_strings_are_drawn(tmp_path):
     train("addition:digits=1", folder=tmp_path / "a", steps=2, every=2, **SMALL)
     assert sample(tmp_path / "a", 20, seed=1).samples == sample(tmp_path / "a", 20, seed=1, temperature=0.0).samples

@@ -129,7 +129,14 @@ def test_a_run_goes_on_with_the_engine_that_was_asked_for(tmp_path, asked):
     train(RULE, folder=tmp_path / "a", engine=asked, **ONE)
     again = resume(tmp_path / "a", steps=3)
     assert again.engine == ("auto" if asked == "native" else asked)
-    assert again.choice.name == about(tmp_path / "a")["engine"]
+    assert about(tmp_path / "a")["asked"] == asked
+
+
+def test_another_engine_is_for_this_time_only(tmp_path):
+    train(RULE, folder=tmp_path / "a", engine="native", **ONE)
+    assert resume(tmp_path / "a", steps=3, engine="torch").choice.name == "torch"
+    assert [about(tmp_path / "a")[key] for key in ("asked", "engine")] == ["native", "torch"]
+    assert resume(tmp_path / "a", steps=4).choice.name == "native"
 
 
 def test_a_run_that_torch_must_train_is_evaluated_as_before_when_it_goes_on(tmp_path):
@@ -176,11 +183,33 @@ def test_of_a_run_that_never_began_nothing_is_left(tmp_path):
         raise HandloomError("no")
 
     (tmp_path / "mine").mkdir()
-    for name in ("a", "mine"):
+    for name in ("a", "mine", "x/y/z"):
         with pytest.raises(HandloomError, match="no"):
             train(RULE, folder=tmp_path / name, watch=fails, **ONE)
-    assert not (tmp_path / "a").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
     assert not list((tmp_path / "mine").iterdir())
+
+
+def test_what_others_have_put_into_the_folder_of_a_run_stays(tmp_path):
+    def fails(report):
+        (tmp_path / "a/notes").mkdir()
+        (tmp_path / "a/log.txt").write_text("mine")
+        raise HandloomError("no")
+
+    with pytest.raises(HandloomError, match="no"):
+        train(RULE, folder=tmp_path / "a", watch=fails, **ONE)
+    assert sorted(path.name for path in (tmp_path / "a").iterdir()) == ["log.txt", "notes"]
+
+
+def test_a_colon_in_the_name_of_a_folder_or_of_a_file_is_part_of_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x:y.txt").write_text("anna\nbob\n" * 10)
+    done = handloom("learn", "x:y.txt", "--steps", 1, *TINY, "--count", 20, cwd=tmp_path)
+    assert os.path.join("runs", "x-y-1") in done.stdout, done.stderr
+    train("x:y.txt:tokens=words", folder="sort:1", **ONE | {"count": 0})
+    assert resume("sort:1", steps=4).task.vocab.tokens == ("anna", "bob", "<end>")
+    with pytest.raises(HandloomError, match="tokens='a:b' must be characters or words"):
+        train("x:y.txt:tokens=a:b", **ONE)
 
 
 def test_runs_that_begin_at_the_same_time_have_folders_of_their_own(tmp_path, monkeypatch):
@@ -270,6 +299,25 @@ def test_what_goes_wrong_while_the_first_process_evaluates_is_known_to_all(tmp_p
         assert "the task could not judge a sample" in said
 
 
+def test_what_goes_wrong_before_the_first_step_is_known_to_all(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a/mine").write_text("")
+    for process in two_processes(tmp_path, "learn", RULE, "--steps", "5", "--out", "a", *TINY):
+        said = process.communicate(timeout=60)[1]
+        assert (process.returncode, "Traceback" in said) == (2, False), said
+        assert "a is there already; name another folder" in said
+
+
+def test_what_ends_the_first_process_alone_is_no_traceback_in_the_others(tmp_path):
+    (tmp_path / "own.py").write_text(OWN.format(draw="'01'", right="exit(3)"))  # no error of the task's
+    first, other = two_processes(tmp_path, "learn", "own.py", "--steps", "5", "--out", "a", *TINY)
+    said = other.communicate(timeout=60)[1]
+    assert (other.returncode, "Traceback" in said) == (2, False), said
+    first.communicate(timeout=60)
+    assert first.returncode == 3
+    assert "another of the processes has ended" in said
+
+
 # Models to begin with
 
 
@@ -339,7 +387,8 @@ def test_what_a_run_has_learnt_is_certified_against_its_task(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("oracle", "said"), [("1 / 0", "could not answer .*ZeroDivisionError"), ("[]", "no answer to")]
+    ("oracle", "said"),
+    [("1 / 0", "could not answer .*ZeroDivisionError"), ("[]", r"to its own input \[0\] the task gave \[\]")],
 )
 def test_a_task_of_ones_own_that_cannot_answer_is_told_in_one_line(oracle, said):
     from handloom import Task, Vocab, certify

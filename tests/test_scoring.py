@@ -80,7 +80,7 @@ def test_what_cannot_be_scored_is_told():
     config = hl.Config(vocab=3, block=3, d_model=4)
     with pytest.raises(HandloomError, match="sees both ways"):
         hl.score(speaker(hl.Config(vocab=3, block=3, d_model=4, causal=False), 0), "ab")
-    with pytest.raises(HandloomError, match="the block holds 3"):
+    with pytest.raises(HandloomError, match="the text takes 7 tokens and the block holds 3"):
         hl.score(speaker(config, 0), "ababab")
     with pytest.raises(HandloomError, match="'c' is not in the vocabulary"):
         hl.score(speaker(config, 0), "abc")

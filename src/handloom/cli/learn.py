@@ -99,9 +99,6 @@ def learn(
         engine=engine,
         **given,
     )
-    if not training.processes.first:
-        training.run()
-        return
     with kept(training, out, name, called=task, more=about):
         code = show(training, tensorboard, as_json)
     raise typer.Exit(code)
@@ -133,9 +130,6 @@ def resume(
     from handloom.learn.runs import reopen
 
     training = reopen(Folder.old(run), steps, device or best_device(), engine, lambda report: None)
-    if not training.processes.first:
-        training.run()
-        return
     raise typer.Exit(show(training, tensorboard, as_json))
 
 
@@ -181,11 +175,14 @@ def both(one: "Watch", other: "Watch") -> "Watch":
 
 
 def show(training: "Training", tensorboard: bool, as_json: bool) -> int:
-    """Run it, and let the user see it; the command's exit code."""
+    """Run it, and in the first process let the user see it; the command's exit code."""
     import sys
 
     from handloom.cli.training_view import TrainingView
 
+    if not training.processes.first:
+        training.run()
+        return 0
     folder = training.folder
     assert folder is not None
     with TrainingView(str(folder.path), str(training.choice)) as view:

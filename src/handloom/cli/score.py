@@ -21,7 +21,6 @@ def score(
     prompt: Annotated[str, typer.Option(help="What is given before each text, and not scored.")] = "",
     end: Annotated[bool, typer.Option("--end/--open", help="Whether the text ends there, or may go on.")] = True,
     tokens: Annotated[bool, typer.Option("--tokens", help="Show the probability of every token.")] = False,
-    engine: Annotated[str, typer.Option(help="reference (NumPy, float64) or torch.")] = "reference",
     as_json: JsonOption = False,
 ) -> None:
     """How likely a model is to say each TEXT: the logarithm of its probability, and its perplexity a token.
@@ -35,6 +34,7 @@ def score(
     """
     from handloom.core import HandloomError, Score
     from handloom.core import score as score_of
+    from handloom.core.errors import shown
     from handloom.tasks.textfile import read_lines
 
     if bool(texts) == (file is not None):
@@ -44,7 +44,10 @@ def score(
     scores = []
     with Slowly("texts scored") as progress:
         for text in lines:
-            scores.append(score_of(chosen, text, prompt, end=end, engine=engine))
+            try:
+                scores.append(score_of(chosen, text, prompt, end=end))
+            except HandloomError as error:
+                raise HandloomError(f"{shown(text)}: {error}") from error
             progress(len(scores), len(lines))
     named = list(zip(lines, scores, strict=True))
     whole = Score.joined(scores)

@@ -86,6 +86,8 @@ def score(model: Model, text: str, prompt: str = "", *, end: bool = True, engine
     ids = [*given, *said]
     if len(ids) <= known:
         raise HandloomError("there is no token to score; give a text of at least one token after what is given")
+    if (needed := len(ids) - 1) > model.config.block:
+        raise HandloomError(f"the text takes {needed} tokens and the block holds {model.config.block}; shorten it")
     logits = np.asarray(trace(model, ids[:-1], "logits", engine=engine)["logits"], np.float64)[known - 1 :]
     shifted = logits - logits.max(-1, keepdims=True)
     logs = shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))

@@ -63,6 +63,7 @@ class Discovery:
     settings: Settings
     store: Store
     folder: Path | None = None
+    made: Sequence[Path] = ()  # folders, for this one
     seconds: float | None = None  # the limit, by the clock
     generations: int | None = None
     until: Number | None = None  # the score at which to stop
@@ -135,7 +136,7 @@ class Discovery:
                     self.one_generation()
             except HandloomError:
                 if self.folder and not (self.folder / "metrics.jsonl").exists():
-                    Folder(self.folder).remove()  # of a run that never began nothing is left
+                    Folder(self.folder, self.made).remove()  # of a run that never began nothing is left
                 raise
             finally:
                 self.executor.close()

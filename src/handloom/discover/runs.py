@@ -94,7 +94,7 @@ def keep(discovery: Discovery, folder: Folder, name: str | None) -> None:
         shutil.copyfile(f"{path}.py", folder.path / COPY)
         about["asked"] = COPY + parameters
     folder.write_about(about)
-    discovery.folder = folder.path
+    discovery.folder, discovery.made = folder.path, folder.made
 
 
 def reopen(

@@ -1,21 +1,24 @@
 """What a run begins with: a network of some kind, as large as its strings ask for, or a model that there is."""
 
+from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from handloom.core import Config, HandloomError, Model, Vocab
-from handloom.core.errors import shown
+from handloom.core.errors import shown, told
 from handloom.learn.kinds import CELLS, KINDS, needing_torch
 from handloom.learn.learner import Learner
 from handloom.learn.network import Transformer, bag_of_words, bigram
 from handloom.learn.settings import Settings
 from handloom.learn.strings import MASK, Strings
-from handloom.tasks import Language
+from handloom.tasks import Language, Task
 from handloom.tasks.task import Learnable
 
 if TYPE_CHECKING:  # networks of cells need torch, and are loaded where they are asked for
     from handloom.learn.cell_learner import CellLearner
     from handloom.learn.cell_models import CellModel
 
+HARD = 10_000  # hard questions that are looked at
 ORIGIN = ("made", "program", "parameters", "steps", "seed")  # of the notes of a model that is trained on
 
 
@@ -28,7 +31,7 @@ def from_scratch(kind: str, task: Learnable, strings: Strings, sizes: dict[str, 
         raise HandloomError(
             f"{told_as(unfit[0])} is given, which a model of the kind {kind} does not have; it has {has}"
         )
-    longest = int(strings.lengths.max())
+    longest = max([int(strings.lengths.max()), *lengths_of_hard(task)])
     if kind == "bigram":
         return Learner(bigram(len(task.vocab), longest - 1), task.vocab)
     if kind == "bow":
@@ -45,6 +48,17 @@ def from_scratch(kind: str, task: Learnable, strings: Strings, sizes: dict[str, 
     masked = not sizes.get("causal", True)
     vocab = with_mask(task.vocab) if masked else task.vocab
     return Learner(Transformer(config_for(len(vocab), longest - (not masked), sizes)), vocab)
+
+
+def lengths_of_hard(task: Learnable) -> Iterator[int]:
+    """How long the hard questions of a Task are with their answers: the longest there are may not have been drawn."""
+    if not isinstance(task, Task):
+        return
+    try:
+        for asked in islice(task.hard(), HARD):
+            yield len(asked) + len(task.oracle(asked) or ())
+    except Exception as error:
+        raise HandloomError(f"the task could not make its hard inputs: {told(error)}") from error
 
 
 def config_for(vocab: int, block: int, sizes: dict[str, Any]) -> Config:

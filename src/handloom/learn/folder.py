@@ -13,35 +13,35 @@ Every file is written beside its place and moved there, so that a run that is ki
 
 import json
 import re
-import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
 from handloom.core import HandloomError
 from handloom.core.files import one_line, what_is, write_atomically
 from handloom.learn.network import Arrays
-from handloom.tasks.catalogue import is_rule
+from handloom.tasks.catalogue import is_rule, users_file
 
 RUNS = Path("runs")  # where runs are, unless told
 METRICS = "metrics.jsonl"
 COPIES = ("strings.txt", "task.py")  # what a copy of the user's file is called
+OURS = ["*.safetensors", "*.jsonl", "run.json", "state.json", "problem.py", "events.out.tfevents.*", *COPIES]
 
 
 class Folder:
     """A run's folder, new or old."""
 
-    def __init__(self, path: Path, ours: bool = True) -> None:
-        self.path, self.ours = path, ours  # or the user made it
+    def __init__(self, path: Path, made: Sequence[Path] = ()) -> None:
+        self.path, self.made = path, made  # it, and those it is in, as far as they were not there
 
     @classmethod
     def new(cls, path: Path | None, name: str, resume: str = "resume") -> "Folder":
         """An empty folder at that path, or else the next free one for that name under runs/. `resume` is the command
         that goes on with one that is there."""
         try:
-            return cls(next_free(name)) if path is None else cls(path, empty(path, resume))
+            return cls(*(next_free(name) if path is None else (path, empty(path, resume))))
         except OSError as error:
             raise HandloomError(f"cannot make the folder {path or RUNS}: {error.strerror}") from error
 
@@ -124,37 +124,42 @@ class Folder:
         write_atomically(self.path / name, "".join(json.dumps(line) + "\n" for line in lines).encode())
 
     def remove(self) -> None:
-        """Leave nothing behind of a run that never began, nor the folder for runs if that is empty."""
-        if not self.ours:
-            for file in self.path.iterdir():
-                file.unlink()
-            return
-        shutil.rmtree(self.path, ignore_errors=True)
-        if self.path.parent == RUNS:
-            with suppress(OSError):
-                RUNS.rmdir()
+        """Leave nothing behind of a run that never began: no file that is a run's, no folder that was made for it."""
+        for file in chain.from_iterable(self.path.glob(name) for name in OURS):
+            file.unlink()
+        with suppress(OSError):  # somebody else has put something there
+            for folder in self.made:
+                folder.rmdir()
 
 
-def next_free(name: str) -> Path:
-    """A new folder: runs/strings-1 for the first run of a task of that name, runs/strings-2 for the second, …"""
-    known = "strings" if is_rule(name) else Path(name.partition(":")[0]).stem
+def next_free(name: str) -> tuple[Path, Sequence[Path]]:
+    """A new folder: runs/strings-1 for the first run of a task of that name, runs/strings-2 for the second, …; and
+    all folders that were made for it."""
+    file = users_file(name)
+    known = "strings" if is_rule(name) else (file[0] if file else Path(name.partition(":")[0])).stem
     words = re.findall(r"[A-Za-z0-9]+", known) or ["run"]
     for number in count(1):
         path = RUNS / f"{'-'.join(words)}-{number}"
+        new = missing(path)
         try:
             path.mkdir(parents=True)
-            return path
+            return path, new
         except FileExistsError:  # of an earlier run, or of one that begins at the same time
             if not path.exists():
                 raise
     raise AssertionError("there is always a number more")
 
 
-def empty(path: Path, resume: str) -> bool:
-    """A folder at that path, with nothing in it; whether it is a new one."""
+def missing(path: Path) -> list[Path]:
+    """Of a path and the folders it is in, from the inside out, those that are not there."""
+    return [folder for folder in (path, *path.parents) if not folder.exists()]
+
+
+def empty(path: Path, resume: str) -> Sequence[Path]:
+    """A folder at that path, with nothing in it; all folders that were made for it."""
     if what_is(path) == "file" or (what_is(path) == "folder" and any(path.iterdir())):
         go_on = f", or go on with handloom {resume} {path}" if what_is(path / "run.json") == "file" else ""
         raise HandloomError(f"{path} is there already; name another folder{go_on}")
-    new = not path.exists()
+    new = missing(path)
     path.mkdir(parents=True, exist_ok=True)
     return new

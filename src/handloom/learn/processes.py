@@ -8,8 +8,13 @@ the loss that one process alone would have. The first process evaluates and writ
 """
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
+
+from handloom.core import HandloomError
+from handloom.core.files import one_line
 
 PATIENCE = timedelta(days=30)  # of a process that waits for another, which may have much else to do
 
@@ -35,7 +40,8 @@ class Processes:
         """The sum of this tensor over all processes, in its place."""
         import torch.distributed as dist
 
-        dist.all_reduce(tensor)
+        with together():
+            dist.all_reduce(tensor)
 
     def any_of_us(self, flag: bool, device: str = "cpu") -> bool:
         """Whether it is so in one of the processes: a step is made by all or by none."""
@@ -54,5 +60,27 @@ class Processes:
         import torch.distributed as dist
 
         said = [message]
-        dist.broadcast_object_list(said)
+        with together():
+            dist.broadcast_object_list(said)
         return said[0]
+
+    @contextmanager
+    def all_or_none(self) -> Iterator[None]:
+        """Around what only the first process does: what goes wrong is an error in all of them."""
+        try:
+            yield
+        except HandloomError as error:
+            if self.first:
+                self.told(error)
+            raise
+        if problem := self.told(None):
+            raise problem
+
+
+@contextmanager
+def together() -> Iterator[None]:
+    """Around what all processes do: if another has ended, that one has said why."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise HandloomError(f"another of the processes has ended: {one_line(error)}") from error

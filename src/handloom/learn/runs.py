@@ -26,7 +26,7 @@ from handloom.learn.settings import Settings
 from handloom.learn.strings import collect
 from handloom.learn.training import Training, Watch
 from handloom.tasks import Language
-from handloom.tasks.catalogue import learnable, users_file
+from handloom.tasks.catalogue import from_file, learnable, users_file
 from handloom.tasks.task import Learnable
 
 if TYPE_CHECKING:  # networks of cells need torch, and are loaded where they are asked for
@@ -51,7 +51,7 @@ def train(
     kept. `engine` is native, torch, or auto: the fastest that can."""
     training = prepare(task, kind=kind, start=start, device=device, engine=engine, **choices)
     training.watch = watch
-    if folder is None or not training.processes.first:
+    if folder is None:
         return training.run()
     with kept(training, Path(folder), task if isinstance(task, str) else None):
         return training.run()
@@ -93,13 +93,16 @@ def kept(
     training: Training, path: Path | None, name: str | None, called: str = "run", more: dict[str, Any] | None = None
 ) -> Iterator[None]:
     """Around a run: have it kept in a new folder (at that path, or else under runs/ by what it is called). Of a run
-    that never got anywhere nothing is left."""
-    folder = Folder.new(path, called)
+    that never got anywhere nothing is left. The first process does it, and if it cannot all are told."""
+    folder = None
     try:
-        keep(training, folder, name, more)
+        with training.processes.all_or_none():
+            if training.processes.first:
+                folder = Folder.new(path, called)
+                keep(training, folder, name, more)
         yield
     except BaseException:
-        if not training.saved:
+        if folder and not training.saved:
             folder.remove()
         raise
 
@@ -195,16 +198,17 @@ def go_on(
     training = Training(known, strings, learner, settings, folder, device, asked, watch)
     if steps is not None and steps < training.where.step:
         raise HandloomError(f"{folder.path} is at step {training.where.step:,} already; give --steps more than that")
-    now = about | {"settings": training.settings.to_json(), "engine": training.choice.name, "asked": asked}
+    now = {"asked": asked} | about | {"settings": training.settings.to_json(), "engine": training.choice.name}
     if now != about:
         folder.write_about(now)
     return training
 
 
 def settings_of(about: dict[str, Any]) -> Settings:
-    """The settings of a run. Before a count of 0 there was 10,000 where nothing was asked for."""
-    settings = Settings.from_json(about["settings"])
-    return replace(settings, count=0) if "asked" not in about and settings.count == 10_000 else settings
+    """The settings of a run. Before a count of 0 there was 10,000 where nothing was asked for, and of a file all lines
+    were taken."""
+    settings, older = Settings.from_json(about["settings"]), "asked" not in about
+    return replace(settings, count=0) if older and (settings.count == 10_000 or about["task"] in COPIES) else settings
 
 
 def task_of_run(folder: Folder, about: dict[str, Any]) -> Learnable:
@@ -212,7 +216,8 @@ def task_of_run(folder: Folder, about: dict[str, Any]) -> Learnable:
     name = about["task"]
     if name is None:
         raise HandloomError(f"{folder.path} is a run of a task without a name; resume and sample take it as task=…")
-    return learnable(str(folder.path / name) if name.partition(":")[0] in COPIES else name)
+    file, _, parameters = name.partition(":")
+    return from_file(folder.path / file, parameters) if file in COPIES else learnable(name)
 
 
 def check_device(device: str) -> None:

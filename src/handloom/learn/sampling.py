@@ -79,7 +79,7 @@ class Sampling:
 
     def say(self, prompts: list[list[int]], seed: int, how: dict[str, Any], begun: int = 0) -> list[list[int]]:
         """How the model goes on from prompts; so many tokens of an answer are there already."""
-        lengths = self.examiner.lengths
+        lengths, given_steps = self.examiner.lengths, how.get("steps") is not None
         how = {"steps": max(lengths), "engine": "auto", **how}
         causal, engine = isinstance(self.model, Model) and self.model.config.causal, how["engine"]
         if not causal and engine not in ("auto", "torch"):
@@ -90,7 +90,7 @@ class Sampling:
             return generate(self.model, prompts, seed=seed, **how | {"engine": CellEngine()})
         if self.model.config.causal:
             return generate(self.model, prompts, seed=seed, **how)
-        if any(how.get(name) is not None for name in ("top_k", "top_p", "format")):
+        if given_steps or any(how.get(name) is not None for name in ("top_k", "top_p", "format")):
             raise HandloomError("a model that sees both ways is sampled with a temperature alone")
         left = [length - begun for length in lengths if length > begun]
         if not left:

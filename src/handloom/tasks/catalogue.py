@@ -11,6 +11,7 @@ defines `task`, a Task or a Language, or a function that makes one (examples/tas
 import functools
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -59,21 +60,21 @@ def learnable(name: str | Path, **parameters: Any) -> Task | Language:
     if known in TASKS:
         make = TASKS[known].make
         return make(**given(known, make, text, parameters))
-    if python := python_file(name):
-        path, text = python
-        made = defined(path, USERS, bool(text or parameters))
-        task: Task | Language = made(**given(str(path), made, text, parameters))
-        return task
+    if file := users_file(name):
+        return from_file(*file, **parameters)
     if is_rule(name):
         return learnable(f"strings:rule={name}", **parameters)
-    file = users_file(name)
-    if file is None:
-        near = nearest(known, TASKS)
-        hint = f"did you mean {near}?" if near else f"there are {', '.join(TASKS)}, or give a file"
-        raise HandloomError(f"no task and no file {shown(known)}; {hint}")
-    path, text = file
-    lines = functools.partial(text_file, path)
-    return lines(**given(str(path), lines, text, parameters))
+    near = nearest(known, TASKS)
+    hint = f"did you mean {near}?" if near else f"there are {', '.join(TASKS)}, or give a file"
+    raise HandloomError(f"no task and no file {shown(known)}; {hint}")
+
+
+def from_file(path: Path, text: str = "", **parameters: Any) -> Task | Language:
+    """What a user's own file says, with the parameters behind its name."""
+    make: Callable[..., Task | Language] = functools.partial(text_file, path)
+    if path.suffix == ".py":
+        make = defined(path, USERS, bool(text or parameters))
+    return make(**given(str(path), make, text, parameters))
 
 
 def users_file(name: str) -> tuple[Path, str] | None:
@@ -84,8 +85,8 @@ def users_file(name: str) -> tuple[Path, str] | None:
         return python
     if os.path.exists(name):
         return Path(name), ""
-    path, colon, parameters = name.rpartition(":")
-    return (Path(path), parameters) if colon and os.path.exists(path) else None
+    colons = [found.start() for found in re.finditer(":", name)]
+    return next(((Path(name[:i]), name[i + 1 :]) for i in reversed(colons) if os.path.exists(name[:i])), None)
 
 
 def is_rule(name: str) -> bool:

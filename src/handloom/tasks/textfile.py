@@ -48,7 +48,7 @@ def read_lines(path: Path) -> list[str]:
     except UnicodeDecodeError as error:
         where = data.count(b"\n", 0, error.start) + 1
         raise HandloomError(f"{path}, line {where}: not UTF-8; save the file in that encoding") from error
-    lines = [line.strip("\r\ufeff") for line in text.split("\n")]  # of other systems' ends and beginnings
+    lines = [line.strip("\r") for line in text.replace("\ufeff", "").split("\n")]  # of other systems
     for number, line in enumerate(lines, 1):
         if END in line:
             raise HandloomError(f"{path}, line {number}: {END} marks the end of a string; leave it out of the text")
