@@ -73,6 +73,29 @@ def test_write_show_explains_in_text_on_a_page_and_as_json(handloom, tmp_path):
     assert "this takes two digits" in handloom("write", "show", "sum", "--example", "123", code=2)
 
 
+def test_a_taotp_file_of_ones_own_is_shown_and_certified(handloom, tmp_path):
+    """Its notes name no program."""
+    handloom("write", "build", "min:n=5", "-o", "min.taotp")
+    text = (tmp_path / "min.taotp").read_text()
+    (tmp_path / "my.taotp").write_text(re.sub(r"'notes': .*", "'notes': {'decode_steps': 1},", text))
+    assert "Not certified, as its task is not known" in handloom("write", "show", "my.taotp")
+    assert "right on all 3,905 inputs" in handloom("write", "show", "my.taotp", "--task", "min:n=5")
+    assert "right on all 3,905 inputs" in handloom("certify", "my.taotp", "--task", "min:n=5")
+    assert json.loads(handloom("write", "show", "my.taotp", "--json"))["certificate"] is None
+    assert handloom("write", "show", "my.taotp", "-o", "my.html") == "my.html\n"
+    assert "its tokens are not the task's" in handloom("write", "show", "my.taotp", "--task", "min:n=6", code=2)
+
+
+def test_write_show_follows_an_answer_that_has_begun(handloom):
+    text = handloom("write", "show", "addition", "--example", "995+007=10")
+    assert "On '995+007=10' it says '02'. At the last position, 9:" in text
+    assert re.search(r"at position +7 '=' +8 '1' +9 '0' +10 '0'\n", text)
+    assert re.search(r"gives +'1' +'0' +'0' +'2'\n", text)
+    assert "right on all 1,000,000 inputs (proof: intervals over cases)" in text
+    refused = handloom("write", "show", "addition", "--example", "995+007=12", code=2)
+    assert "or that and the beginning of its answer; it was given '995+007=12'" in refused
+
+
 def test_a_program_as_text_runs(handloom):
     handloom("write", "build", "min:n=5", "-o", "min.taotp")
     assert handloom("run", "min.taotp", "3 1 4") == "1\n"
@@ -245,6 +268,12 @@ WRONG = [
     (("write", "ngrams", "text.txt", "-o", "x.pt"), "x.pt: a model file ends in .safetensors; name it x.safetensors"),
     (("write", "show", "hello", "-o", "x.pdf"), "x.pdf: a page ends in .html or .htm; name it x.html"),
     (("tour", "-o", "tour.pdf"), "tour.pdf: a page ends in .html or .htm; name it tour.html"),
+    (("export", "hello", "--to", "onnx", "-o", "x.onnx"), "export is not there yet; a model file is plain safetensors"),
+    (("export",), "export is not there yet"),
+    (
+        ("compile", "mine.py:f", "-o", "m.safetensors"),
+        "compile is not there yet; write the weights as text in a",
+    ),
     (("wirte",), "No such command 'wirte'"),
     (("tour", "-o", "folder"), "folder is a folder"),
 ]

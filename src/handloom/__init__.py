@@ -53,10 +53,16 @@ MODULE_OF = {
     **dict.fromkeys(("resume", "sample", "train"), "handloom.learn"),
     **dict.fromkeys(WRITE.split(), "handloom.write"),
 }
+PLANNED = {
+    "export": "save writes plain safetensors, which other tools read, and handloom.write.taotp.save_taotp text",
+    "compile": "write the weights with Config, params.zeros and Model, or as text for handloom.write.taotp.load_taotp",
+}
 __all__ = sorted(MODULE_OF)
 
 
 def __getattr__(name: str) -> Any:
+    if name in PLANNED:
+        raise AttributeError(f"handloom.{name} is not there yet; {PLANNED[name]}")
     if name not in MODULE_OF:
         raise AttributeError(f"module 'handloom' has no attribute {name!r}; it has {', '.join(sorted(MODULE_OF))}")
     return getattr(import_module(MODULE_OF[name]), name)

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from handloom.cli.arguments import JsonOption, ModelArgument, find_model, print_json
+from handloom.cli.certify import asked
 from handloom.cli.lookup import ngrams, precision
 
 write = typer.Typer(
@@ -47,18 +48,25 @@ def list_programs(as_json: JsonOption = False) -> None:
 @write.command()
 def show(
     model: ModelArgument,
-    example: Annotated[str | None, typer.Option(help="The input to follow; default: one of the task's.")] = None,
+    example: Annotated[
+        str | None,
+        typer.Option(help="The input to follow, perhaps with the beginning of its answer; default: one of the task's."),
+    ] = None,
+    task: Annotated[
+        str | None, typer.Option(help="What a model of your own is for, such as min:n=5; default: what its notes say.")
+    ] = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Write a page with pictures here (.html), instead of text.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Explain a program: its weights, what each head and MLP does, the stream along an example, the certificate.
+    """Explain a model: its weights, what each head and MLP does, an example token by token, the certificate.
 
     \b
     handloom write show min
+    handloom write show addition --example "995+007=10"
     handloom write show search --example "1 2 3 4 1 2 3" -o search.html
-    handloom write show my.safetensors
+    handloom write show my.taotp --task min:n=5
     """
     from handloom.core.files import check_place, check_suffix, write_atomically
     from handloom.view.show import as_page, as_text, explain
@@ -66,7 +74,8 @@ def show(
     if output:
         check_place(output)
         check_suffix(output, "a page", ".html", ".htm")
-    explanation = explain(model, find_model(model), example)
+    chosen = find_model(model)
+    explanation = explain(model, chosen, example, asked(task, model, chosen) if task else None)
     if output:
         write_atomically(output, as_page(explanation).encode())
     if as_json:

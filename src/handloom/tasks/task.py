@@ -26,6 +26,7 @@ Ids = list[int]
 Verdict = Literal["right", "wrong", "malformed"]
 
 LONGEST = 10_000  # tokens of an input: attention over more, position by position, would fill the memory
+SHORT = 9  # tokens of an example
 COUNTED = 1_000  # tokens of an input up to which all inputs are counted: nobody goes through more
 
 
@@ -74,10 +75,13 @@ class Task:
             raise HandloomError(f"this takes {self.takes}; it was given {shown(text)}") from None
 
     def example(self) -> str:
-        """A short input, as text: the shortest of a hundred random ones, and of these the one with most tokens."""
+        """A short input that shows something, as text: of the hundred random ones one of SHORT tokens, or the shortest,
+        and of these the one with most different tokens, its answer's among them."""
         rng = np.random.default_rng(0)
         drawn = [self.draw(rng) for _ in range(100)]
-        return self.vocab.decode(min(drawn, key=lambda ids: (max(len(ids), 4), -len(set(ids)))))
+        different = {tuple(ids): len({*ids, *(self.oracle(ids) or ())}) for ids in drawn}
+        short = sorted(different, key=lambda ids: (max(len(ids), SHORT), -different[ids], len(ids)))
+        return self.vocab.decode(short[0])
 
     def pair(self, rng: np.random.Generator) -> tuple[Ids, Ids]:
         """A random input and its answer."""

@@ -1,5 +1,5 @@
-"""A program explained: its weights drawn with the names of their parts, what each head and MLP does, the residual
-stream along an example, and the certificate. As text for a terminal, or as one HTML page.
+"""A model explained: its weights drawn with the names of their parts, what each head and MLP does, an example with its
+answer position by position, the residual stream, and the certificate. As text for a terminal, or as one HTML page.
 
 What the parts are called comes from the model's notes, where its writer put it: `directions` (name → [first, last + 1]
 of the stream's dimensions), `heads` ("layer.head" → words) and `mlps` ("layer" → words).
@@ -12,64 +12,139 @@ from typing import Any
 
 import numpy as np
 
-from handloom.core import HandloomError, Model, Trace, count, trace
+from handloom.core import HandloomError, Model, Trace, count, generate, trace
+from handloom.core.errors import shown
 from handloom.core.files import one_line
 from handloom.tasks import Task
+from handloom.tasks.task import Ids
+from handloom.view.answer import MOST as MOST_STEPS
+from handloom.view.answer import Step, as_html, as_lines, steps, table_of
 from handloom.view.architecture import draw
 from handloom.view.heatmap import heatmap
 from handloom.write import PROGRAMS, Certificate, certify, task_of
+from handloom.write.certificates import ALL
+from handloom.write.programs import prover_of
 
 CERTIFIED = 2_000  # inputs tried for the explanation; `handloom certify` tries all
+PROVEN = 14  # positions up to which a proof takes a few seconds
 MOST = 48  # rows and columns of a matrix that are drawn
 Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """All that is to be shown of a program."""
+    """All that is to be shown of a model. A model of one's own may have no task, and then has no certificate."""
 
     name: str
     about: str
     model: Model
-    task: Task
-    certificate: Certificate
+    task: Task | None
+    certificate: Certificate | None
     given: str  # the example
-    said: str
-    trace: Trace  # of the example
+    said: str  # what the model says after it
+    ids: Ids  # the example, all of its answer included
+    at: int  # the last position of the example as given
+    trace: Trace  # of the example with its answer
+    answer: list[Step]
 
     def to_json(self) -> dict[str, Any]:
         return {
             "name": self.name,
             "about": self.about,
-            "takes": self.task.takes,
+            "takes": self.task.takes if self.task else None,
             **asdict(count(self.model)),
             "directions": direction_names(self.model),
             "heads": {head: words for head, words, _ in heads(self)},
             "mlps": dict(mlps(self)),
             "example": {"input": self.given, "output": self.said, "stream": dict(stream_rows(self))},
-            "certificate": self.certificate.to_json(),
+            "answer": [step.to_json() for step in self.answer],
+            "certificate": self.certificate.to_json() if self.certificate else None,
         }
 
+    @property
+    def tokens(self) -> list[str]:
+        return [self.model.vocab.tokens[i] for i in self.ids]
 
-def explain(name: str, model: Model, example: str | None = None) -> Explanation:
-    """Run a written model on an example (one of its task's, unless told) and gather what there is to say."""
-    task = task_of(model)
-    if task is None:
-        raise HandloomError(f"{name} is no program, by its notes; handloom info and handloom heatmap show any model")
+    @property
+    def certified(self) -> str:
+        if self.certificate is None:
+            return "Not certified, as its task is not known: name one, such as min:n=5."
+        return f"{self.certificate}{self.stronger}"
+
+    @property
+    def stronger(self) -> str:
+        """What `handloom certify`, which takes longer, would look for."""
+        if self.certificate is None or self.certificate.method != "sampled":
+            return ""
+        if prover_of(self.model):
+            return f"; handloom certify {self.name} looks for a proof"
+        count = self.task.count if self.task else None
+        return f"; handloom certify {self.name} tries all {count:,}" if count and count <= ALL else ""
+
+
+def explain(name: str, model: Model, example: str | None = None, task: Task | None = None) -> Explanation:
+    """Run a model on an example (by default one of its task's) and gather what there is to say. The task is by default
+    that of the model's notes. An example may have the beginning of its answer behind it: 995+007=10."""
+    task = task or task_of(model)
     check_notes(name, model)
-    given = task.example() if example is None else example
-    task.check(given)
-    few = task.count is not None and task.count <= 10 * CERTIFIED
+    if task is not None and task.vocab.tokens != model.vocab.tokens:
+        raise HandloomError(
+            f"{name}: its tokens are not the task's: {model.vocab.sample()} against {task.vocab.sample()}"
+        )
+    given = example_for(model, task) if example is None else example
+    asked = model.vocab.encode(given) if task is None else question(task, given)
+    ids, answer = model.vocab.encode(given), generate(model, [asked])[0]
+    said = generate(model, [ids], steps=max(0, len(asked) + len(answer) - len(ids)))[0]
+    whole = [*ids, *said][: model.config.block + 1] if model.config.causal else [*ids, *said[:1]]
+    run = trace(model, whole[: max(len(whole) - 1, len(ids))])
     return Explanation(
         name=name,
-        about=PROGRAMS[model.notes["program"]].about,
+        about=PROGRAMS[model.notes["program"]].about if task_of(model) else "a model of one's own",
         model=model,
         task=task,
-        certificate=certify(model, task, samples=None if few else CERTIFIED),
+        certificate=None if task is None else strongest(model, task),
         given=given,
-        said=model(given),
-        trace=trace(model, given),
+        said=model.vocab.decode(said),
+        ids=whole,
+        at=len(ids) - 1,
+        trace=run,
+        answer=steps(model, run, whole, len(asked) - 1, direction_names(model)) if said else [],
     )
+
+
+def example_for(model: Model, task: Task | None) -> str:
+    """One of the task's; without a task the first tokens there are."""
+    if task is not None:
+        return task.example()
+    plain = [token for token in model.vocab.tokens if token not in model.vocab.specials]
+    return model.vocab.separator.join((plain or list(model.vocab.tokens))[: min(3, model.config.block)])
+
+
+def question(task: Task, text: str) -> Ids:
+    """The input of a task that a text begins with, if the rest is the beginning of its answer."""
+    try:
+        ids = task.vocab.encode(text)
+    except HandloomError:
+        ids = []
+    for end in range(len(ids), 0, -1):
+        answer = task.oracle(ids[:end])
+        if answer is not None and answer[: len(ids) - end] == ids[end:]:
+            return ids[:end]
+    raise HandloomError(f"this takes {task.takes}, or that and the beginning of its answer; it was given {shown(text)}")
+
+
+def strongest(model: Model, task: Task) -> Certificate:
+    """The strongest certificate that takes a few seconds: a proof, all inputs, or some."""
+    prove = prover_of(model)
+    if prove and model.config.block <= PROVEN and model.dtype == np.float64:
+        try:
+            proof = prove(model, None)
+            if proof.inputs == task.count:
+                return proof
+        except HandloomError:
+            pass  # it may be right all the same
+    few = task.count is not None and task.count <= 10 * CERTIFIED
+    return certify(model, task, samples=None if few else CERTIFIED)
 
 
 def check_notes(name: str, model: Model) -> None:
@@ -94,12 +169,11 @@ def direction_names(model: Model) -> list[str]:
 
 
 def heads(e: Explanation) -> Iterator[tuple[str, str, str]]:
-    """Every head, what it is for, and where it looks from the last position of the example."""
-    words = e.model.notes.get("heads", {})
-    tokens = [e.model.vocab.tokens[i] for i in e.model.vocab.encode(e.given)]
+    """Every head, what it is for, and where it looks from the last position of the example as given."""
+    words, tokens = e.model.notes.get("heads", {}), e.tokens
     for i in range(e.model.config.layers):
         for h in range(e.model.config.heads):
-            row = e.trace[f"{i}.pattern"][h, -1]
+            row = e.trace[f"{i}.pattern"][h, e.at]
             at = int(row.argmax())
             even = np.flatnonzero(row > 0.5 * row[at])
             if len(even) > 1:
@@ -124,14 +198,14 @@ def mlps(e: Explanation) -> Iterator[tuple[str, str]]:
 
 
 def stream_rows(e: Explanation) -> Iterator[tuple[str, list[float]]]:
-    """The stream at the last position of the example, from the embedding to what the unembedding reads."""
+    """The stream at the last position of the example as given, from the embedding to what the unembedding reads."""
     wanted = ["embed", "pos_embed"]
     for i in range(e.model.config.layers):
         wanted += [f"{i}.resid_pre", f"{i}.attn_out", f"{i}.resid_mid", f"{i}.mlp_out"]
     wanted += ["resid_final", "ln_final"]
     for site in wanted:
         if site in e.trace and (e.model.config.d_ff or not site.endswith("mlp_out")):
-            yield site, e.trace[site][-1].tolist()
+            yield site, e.trace[site][e.at].tolist()
 
 
 def matrices(model: Model) -> Iterator[tuple[str, Array, list[str], list[str]]]:
@@ -157,7 +231,7 @@ def as_text(e: Explanation) -> str:
     c = count(e.model)
     lines = [
         f"{e.name}: {e.about}",
-        f"It takes {e.task.takes}.",
+        *([f"It takes {e.task.takes}."] if e.task else []),
         f"{c.total:,} parameters, {c.nonzero:,} of them not zero, {c.unique:,} different values.",
         "",
         draw(e.model.config),
@@ -165,12 +239,23 @@ def as_text(e: Explanation) -> str:
     ]
     for label, matrix, rows, columns in matrices(e.model):
         lines += [*sign_map(label, matrix, rows, columns), ""]
-    lines += [f"On {e.given!r} it says {e.said!r}. At the last position:", ""]
+    lines += [f"On {e.given!r} it says {e.said!r}. At the last position, {e.at}:", ""]
     parts = [(f"head {head}", words, where) for head, words, where in heads(e)]
     parts += [(f"MLP {i}", words, "") for i, words in mlps(e)]
     lines += [f"  {name:<10} {'; '.join(filter(None, (words, where)))}" for name, words, where in parts]
-    lines += ["", *stream_table(e), "", str(e.certificate)]
-    return "\n".join(lines)
+    lines += ["", *stream_table(e), ""]
+    if e.answer:
+        lines += [f"{title_of_answer(e)}:", "", *as_lines(answer_table(e)), ""]
+    return "\n".join([*lines, e.certified])
+
+
+def title_of_answer(e: Explanation) -> str:
+    part = f" (the first {MOST_STEPS} of {len(e.answer)})" if len(e.answer) > MOST_STEPS else ""
+    return f"The answer, token by token{part}"
+
+
+def answer_table(e: Explanation) -> list[list[str]]:
+    return table_of(e.answer, e.tokens, [f"head {head}" for head, words, _ in heads(e) if words == "not used"])
 
 
 def sign_map(label: str, matrix: Array, rows: list[str], columns: list[str]) -> list[str]:
@@ -218,7 +303,7 @@ def run(names: list[str]) -> str:
 
 
 def stream_table(e: Explanation) -> list[str]:
-    """The stream at the last position, one line a site, one column a dimension."""
+    """The stream at the last position as given, one line per site, one column per dimension."""
     names = direction_names(e.model)[:10]
     wide = max(12, *(len(name) + 2 for name in names))
     lines = [f"  {'':<12}" + "".join(f"{name:>{wide}}" for name in names)]
@@ -235,8 +320,7 @@ def as_page(e: Explanation) -> str:
         f"<figure>{heatmap(matrix[:MOST, :MOST], rows[:MOST], columns[:MOST], label)}</figure>"
         for label, matrix, rows, columns in matrices(e.model)
     )
-    tokens = [e.model.vocab.tokens[i] for i in e.model.vocab.encode(e.given)]
-    where = [f"{i} {token}" for i, token in enumerate(tokens)]
+    where = [f"{i} {token}" for i, token in enumerate(e.tokens)][: len(e.trace["embed"])]
     patterns = "\n".join(
         f"<div><h3>Head {head}</h3><p>{escape('; '.join(filter(None, (words, looks))))}</p><figure>"
         + heatmap(e.trace[f"{head.split('.')[0]}.pattern"][int(head.split(".")[1])], where, where, f"pattern {head}")
@@ -250,12 +334,12 @@ def as_page(e: Explanation) -> str:
         np.array([values[:MOST] for _, values in rows]) / scale_of(rows),
         [site for site, _ in rows],
         direction_names(e.model)[:MOST],
-        "stream at the last position, by row",
+        f"stream at position {e.at}, by row",
     )
     return PAGE.format(
         name=escape(e.name),
         about=escape(e.about),
-        takes=escape(e.task.takes),
+        takes=f": it takes {escape(e.task.takes)}" if e.task else "",
         sizes=f"{c.total:,} parameters, {c.nonzero:,} of them not zero, {c.unique:,} different values",
         drawing=escape(draw(e.model.config)),
         pictures=pictures,
@@ -264,7 +348,8 @@ def as_page(e: Explanation) -> str:
         neurons=neurons,
         stream=stream,
         table=escape("\n".join(stream_table(e))),
-        certificate=escape(str(e.certificate)),
+        answer=f"<h2>{title_of_answer(e)}</h2>{as_html(answer_table(e))}" if e.answer else "",
+        certificate=escape(e.certified),
     )
 
 
@@ -284,11 +369,14 @@ h1 {{ font-size: 1.9rem; margin-bottom: .2rem }} h2 {{ font-size: 1.3rem; margin
 h3 {{ font-size: 1rem; margin: 1.4rem 0 0 }} p {{ margin: .3rem 0 .8rem }}
 figure {{ margin: .6rem 0; overflow-x: auto; max-width: 100% }}
 .side {{ display: flex; flex-wrap: wrap; gap: 0 1.6rem; align-items: flex-start }} .side div {{ max-width: 24rem }}
+.answer {{ border-collapse: collapse; font-size: 13px; display: block; overflow-x: auto }}
+.answer th, .answer td {{ padding: .15rem .7rem; text-align: left; font-weight: normal; white-space: nowrap }}
+.answer tr:first-child, .answer tr:last-child {{ font-weight: bold }} .answer th {{ color: #666 }}
 pre {{ padding: .8rem 1rem; overflow-x: auto; background: #f4f4f1; border-radius: 6px;
       font: 13px/1.4 "DejaVu Sans Mono", Menlo, Consolas, monospace }}
 </style></head><body>
 <h1>{name}</h1>
-<p>{about}: it takes {takes}. {sizes}.</p>
+<p>{about}{takes}. {sizes}.</p>
 <p><b>{certificate}</b></p>
 <pre>{drawing}</pre>
 <h2>An example</h2>
@@ -297,6 +385,7 @@ pre {{ padding: .8rem 1rem; overflow-x: auto; background: #f4f4f1; border-radius
 {neurons}
 <figure>{stream}</figure>
 <pre>{table}</pre>
+{answer}
 <h2>Weights</h2>
 <p>White is zero, blue above, orange below, as strong as the largest entry of the matrix.</p>
 <div class=side>{pictures}</div>
