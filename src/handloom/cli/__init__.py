@@ -15,7 +15,7 @@ from handloom.cli.curves import curves
 from handloom.cli.discover import discover
 from handloom.cli.info import info
 from handloom.cli.learn import learn, resume
-from handloom.cli.planned import ANY, compile_program, export
+from handloom.cli.planned import ANY, compile, export
 from handloom.cli.records import records
 from handloom.cli.run import run
 from handloom.cli.sample import sample
@@ -47,7 +47,7 @@ app.command()(discover)
 app.command()(records)
 app.command()(tour)
 app.command(hidden=True, context_settings=ANY)(export)
-app.command("compile", hidden=True, context_settings=ANY)(compile_program)
+app.command(hidden=True, context_settings=ANY)(compile)
 
 
 @app.callback(invoke_without_command=True)

@@ -15,7 +15,7 @@ def export(context: typer.Context) -> None:
     )
 
 
-def compile_program(context: typer.Context) -> None:
+def compile(context: typer.Context) -> None:
     """Not there yet. A .taotp file has the weights of a transformer as text."""
     from handloom.core import HandloomError
 
