@@ -185,7 +185,7 @@ def show(training: "Training", tensorboard: bool, as_json: bool) -> int:
         return 0
     folder = training.folder
     assert folder is not None
-    with TrainingView(str(folder.path), str(training.choice)) as view:
+    with TrainingView(str(folder.path), str(training.choice), str(training.data), training.data.loss_of) as view:
         training.watch = both(view, board_of(folder.path)) if tensorboard else view
         training.run()
     evaluation = training.evaluation
@@ -196,6 +196,7 @@ def show(training: "Training", tensorboard: bool, as_json: bool) -> int:
         "measured": training.measured,
         "loss": training.held_out_loss,
         **evaluation.to_json(),
+        "data": training.data.to_json(),
         "seconds": round(training.where.seconds, 1),
         "engine": training.choice.name,
     }
@@ -203,7 +204,8 @@ def show(training: "Training", tensorboard: bool, as_json: bool) -> int:
         print_json(result)
     else:
         before = f"; at step {training.measured:,}:" if training.measured < training.where.step else ","
-        print(f"{folder.path}: {result['steps']:,} steps{before} held-out loss {result['loss']:.4f}, {evaluation}")
+        loss = f"{training.data.loss_of.replace(' ', '-')} loss {result['loss']:.4f}"
+        print(f"{folder.path}: {result['steps']:,} steps{before} {loss}, {evaluation}")
     if training.stop:
         print(f"stopped at step {training.where.step:,}; handloom resume {folder.path} goes on", file=sys.stderr)
         return 130

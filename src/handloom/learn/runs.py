@@ -18,12 +18,12 @@ from handloom.core import HandloomError, Model
 from handloom.core.errors import shown
 from handloom.core.files import one_line, what_is
 from handloom.learn.beginnings import fine_tuned, from_scratch, learner_from_json
+from handloom.learn.data import Data, check_draws, split_of
 from handloom.learn.engines import choose
 from handloom.learn.folder import COPIES, Folder
 from handloom.learn.kinds import SIZES
 from handloom.learn.processes import Processes
 from handloom.learn.settings import Settings
-from handloom.learn.strings import collect
 from handloom.learn.training import Training, Watch
 from handloom.tasks import Language
 from handloom.tasks.catalogue import from_file, learnable, users_file
@@ -80,12 +80,16 @@ def prepare(
         raise HandloomError("lora learns changes of a model that there is; name it with start, or leave lora out")
     settings = Settings(**{k: v for k, v in choices.items() if k in SETTINGS})
     known = learnable(task) if isinstance(task, str) else task
-    strings = collect(known, settings.count, settings.seed)
+    data = Data.of(known, settings.count, settings.seed)
+    strings = data.strings
     if settings.count > len(strings):
         raise HandloomError(f"count={settings.count:,}, but there are only {len(strings):,} strings; ask for fewer")
+    check_draws(known, strings)
+    if settings.until and isinstance(known, Language) and not known.has_rule:
+        raise HandloomError(f"until={settings.until:g}: a text file has no rule to be right by; stop with patience instead")
     sizes = {key: value for key, value in choices.items() if key in SIZES}
     learner = fine_tuned(start, known, strings, settings, sizes) if start else from_scratch(kind, known, strings, sizes)
-    return Training(known, strings, learner, settings, device=device, engine=engine)
+    return Training(known, data, learner, settings, device=device, engine=engine)
 
 
 @contextmanager
@@ -117,6 +121,7 @@ def keep(training: Training, folder: Folder, name: str | None, more: dict[str, A
             "task": name,
             "network": training.learner.to_json(),
             "settings": training.settings.to_json(),
+            "data": training.data.to_json(),
             "engine": training.choice.name,
             "asked": training.engine,
             **(more or {}),
@@ -194,8 +199,8 @@ def go_on(
             f"{folder.path} is a run of another task: its tokens are {learner.vocab.sample()}, "
             f"and those of the task {known.vocab.sample()}"
         )
-    strings = collect(known, settings.count, settings.seed)
-    training = Training(known, strings, learner, settings, folder, device, asked, watch)
+    data = Data.of(known, settings.count, settings.seed, split_of(about))
+    training = Training(known, data, learner, settings, folder, device, asked, watch)
     if steps is not None and steps < training.where.step:
         raise HandloomError(f"{folder.path} is at step {training.where.step:,} already; give --steps more than that")
     now = {"asked": asked} | about | {"settings": training.settings.to_json(), "engine": training.choice.name}
