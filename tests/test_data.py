@@ -1,18 +1,26 @@
 """The dataset of a run: what is held out, what is said of it, and a task that contradicts itself."""
 
+import inspect
 import json
+import shutil
+import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+import handloom as hl
+from handloom.cli import learn as cli_learn
 from handloom.core import HandloomError, reference
 from handloom.core.reference import softmax
+from handloom.learn.beginnings import config_for
 from handloom.learn.data import BY_ROW, Data, split_by_row, split_by_string
 from handloom.learn.evaluation import seed_at
 from handloom.learn.folder import Folder
-from handloom.learn.runs import prepare, resume, train
+from handloom.learn.kinds import KINDS, SIZES
+from handloom.learn.runs import SETTINGS, prepare, resume, train
 from handloom.learn.sampling import Sampling
+from handloom.learn.settings import Settings
 from handloom.learn.strings import NOTHING, Strings, choose, pad
 from handloom.tasks import Language, learnable
 from test_learn import RULE, SMALL
@@ -64,7 +72,11 @@ def test_what_is_held_out_is_a_thousand_rows_and_a_tenth_of_all_at_most():
 @pytest.mark.parametrize(
     ("task", "count", "said"),
     [
-        ("strings:length=30-40", 100, "100 strings (all distinct) of 30 to 40 tokens, alphabet 0 1; 10 distinct strings"),
+        (
+            "strings:length=30-40",
+            100,
+            "100 strings (all distinct) of 30 to 40 tokens, alphabet 0 1; 10 distinct strings",
+        ),
         ("strings:length=2", 50, "50 strings (4 distinct) of 2 tokens, alphabet 0 1; none held out: that takes 10"),
         ("addition:digits=1", 100, "100 questions (64 distinct) of 6 tokens with their answers, alphabet 0 1 2"),
     ],
@@ -186,3 +198,102 @@ def test_a_task_that_calls_wrong_what_it_draws_is_refused_before_training(tmp_pa
     with pytest.raises(HandloomError, match="could not judge a string that it drew: <lambda>, line"):
         train(raises, steps=1, **SMALL)
     assert not (tmp_path / "a").exists()
+
+
+# A task's file and what lies beside it
+
+HELPED = """
+from handloom import Language
+import letters
+from more.rules import palindrome
+
+def task(n: int = 4):
+    return Language("words", letters.LETTERS, n, lambda rng: letters.LETTERS[0] * n, palindrome)
+"""
+
+
+def write_helped(folder, letters="ab"):
+    (folder / "more").mkdir(parents=True)
+    (folder / "own.py").write_text(HELPED)
+    (folder / "letters.py").write_text(f"LETTERS = '{letters}'")
+    (folder / "more/__init__.py").write_text("")
+    (folder / "more/rules.py").write_text(
+        "import reverse\n\ndef palindrome(text): return reverse.reverse(text) == text"
+    )
+    (folder / "reverse.py").write_text("def reverse(text): return text[::-1]")
+    (folder / "another.py").write_text("raise SystemExit('nobody imports this')")
+    return folder / "own.py"
+
+
+def test_a_task_file_may_import_files_beside_it_and_its_run_keeps_them(tmp_path):
+    before = list(sys.path)
+    own = write_helped(tmp_path / "mine")
+    train(f"{own}:n=6", folder=tmp_path / "a", steps=1, every=1, **SMALL)
+    shutil.rmtree(tmp_path / "mine")
+    assert resume(tmp_path / "a", steps=2).task.tokens == "ab"
+    assert len(Sampling.of(tmp_path / "a").draw(3).samples) == 3
+    kept = {str(path.relative_to(tmp_path / "a")) for path in (tmp_path / "a").rglob("*.py")}
+    assert kept == {"task.py", "letters.py", "reverse.py", "more/__init__.py", "more/rules.py"}
+    assert not list((tmp_path / "a").rglob("__pycache__"))
+    assert not {"letters", "reverse", "more"} & set(sys.modules)
+    assert sys.path == before
+
+
+def test_two_task_files_have_each_their_own_helper(tmp_path):
+    one, other = (write_helped(tmp_path / name, name) for name in ("xy", "pq"))
+    tasks = [learnable(str(file)) for file in (one, other, one)]
+    assert [task.tokens for task in tasks] == ["xy", "pq", "xy"]
+
+
+def test_a_file_that_does_not_work_in_its_runs_folder_is_refused_and_leaves_nothing(tmp_path):
+    own = write_helped(tmp_path / "mine")
+    own.write_text(
+        own.read_text() + "\nfrom pathlib import Path\nWORDS = (Path(__file__).parent / 'w.txt').read_text()"
+    )
+    (own.parent / "w.txt").write_text("a b")
+    with pytest.raises(HandloomError, match=r"own.py: its copy in the run's folder does not work \(.*task.py, line 10"):
+        train(str(own), folder=tmp_path / "a", steps=1, **SMALL)
+    own.write_text("import task\n" + HELPED)
+    (own.parent / "task.py").write_text("")
+    with pytest.raises(HandloomError, match=r"own.py imports task.py, which is what its own copy in a run is called"):
+        train(str(own), folder=tmp_path / "a", steps=1, **SMALL)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
+def test_what_goes_wrong_in_a_helper_is_told_at_the_line_that_imports_it(tmp_path):
+    own = write_helped(tmp_path / "mine")
+    (own.parent / "letters.py").write_text("1 / 0")
+    with pytest.raises(HandloomError, match="own.py, line 3: ZeroDivisionError: division by zero"):
+        learnable(str(own))
+
+
+# Options
+
+
+def test_width_is_d_model():
+    assert prepare(RULE, width=24, **{"count": 50}).learner.transformer.config.d_model == 24
+    with pytest.raises(HandloomError, match="width and d_model are two names for one size"):
+        train(RULE, width=24, d_model=24)
+    with pytest.raises(HandloomError, match="width is given, which a model of the kind bigram does not have"):
+        train(RULE, width=24, kind="bigram")
+
+
+def test_help_lists_every_option_with_its_default():
+    parameters = inspect.signature(hl.train).parameters
+    names = {"width" if name == "d_model" else name for name in SETTINGS | SIZES}
+    assert names <= set(parameters)
+    assert all(f"\n    {name}=" in hl.train.__doc__ for name in names)
+    assert Settings(**{name: parameters[name].default for name in SETTINGS}) == Settings()
+    sizes = {name: parameters[name].default for name in KINDS["transformer"] - {"d_model", "d_head", "d_ff"}}
+    given = config_for(5, 9, {**sizes, "d_model": parameters["width"].default})
+    assert given == config_for(5, 9, {})
+    assert (given.d_head, given.d_ff) == (given.d_model // given.heads, 4 * given.d_model)
+
+
+def test_the_command_line_names_the_same_defaults():
+    hints = inspect.get_annotations(cli_learn)
+    texts = {name: hint.__metadata__[0].help for name, hint in hints.items() if name in SETTINGS}
+    told = {name: text.rpartition("[")[2].rstrip("].") for name, text in texts.items()}
+    for name in told.keys() - {"count", "lanes", "lora"}:  # whose 0 stands for something else
+        usual = str(getattr(Settings(), name)).removesuffix(".0")
+        assert told[name] == ("never" if name in ("patience", "until", "keep") else usual), name

@@ -82,14 +82,15 @@ def learn(
     handloom learn addition:digits=2 --layers 2 --width 128 --schedule cosine
     """
     from handloom.learn.experiments import look_up
+    from handloom.learn.options import with_width
     from handloom.learn.runs import kept, prepare
 
-    given = {CHOICES[k]: v for k, v in locals().items() if k in CHOICES and v is not None}
+    given = {name: value for name, value in locals().items() if name in CHOICES and value is not None}
     given |= {"causal": False} if masked else {}
     experiment = look_up(task)
     name, about = task, {}
     if experiment:
-        name, given = experiment.task, experiment.choices | given
+        name, given = experiment.task, experiment.choices | with_width(given)
         about = {"experiment": task, "claim": experiment.claim}
     training = prepare(
         name,
@@ -105,8 +106,8 @@ def learn(
 
 
 NAMES = """steps batch rate schedule warmup decay clip dropout count patience until lora layers heads d_head d_ff
-context norm place activation positions tied every samples keep seed lanes"""
-CHOICES = {name: name for name in NAMES.split()} | {"width": "d_model"}
+width context norm place activation positions tied every samples keep seed lanes"""
+CHOICES = NAMES.split()
 
 
 def resume(

@@ -188,5 +188,3 @@ def split_by_row(strings: Strings, seed: int) -> tuple[Strings, Strings]:
     held_out = min(MOST, len(strings) // 10)
     order = np.random.default_rng((seed, 1)).permutation(len(strings))
     return strings.part(np.sort(order[held_out:])), strings.part(np.sort(order[:held_out]))
-
-

@@ -94,9 +94,7 @@ class Examiner:
             raise HandloomError(f"the task could not judge a sample: {told(error)}") from error
         vocab = self.task.vocab
         texts = tuple(vocab.decode([*([] if self.language else a), *s]) for a, s in zip(asked, answers, strict=True))
-        known = [
-            bytes_of(said if self.language else a) in self.known for a, said in zip(asked, answers, strict=True)
-        ]
+        known = [bytes_of(said if self.language else a) in self.known for a, said in zip(asked, answers, strict=True)]
         return counted(verdicts, known, texts, has_rule=not isinstance(self.task, Language) or self.task.has_rule)
 
 

@@ -22,12 +22,14 @@ from handloom.learn.data import Data, check_draws, split_of
 from handloom.learn.engines import choose
 from handloom.learn.folder import COPIES, Folder
 from handloom.learn.kinds import SIZES
+from handloom.learn.options import listed, with_width
 from handloom.learn.processes import Processes
 from handloom.learn.settings import Settings
 from handloom.learn.training import Training, Watch
 from handloom.tasks import Language
 from handloom.tasks.catalogue import from_file, learnable, users_file
 from handloom.tasks.task import Learnable
+from handloom.tasks.user_file import files_beside
 
 if TYPE_CHECKING:  # networks of cells need torch, and are loaded where they are asked for
     from handloom.learn.cell_models import CellModel
@@ -35,6 +37,7 @@ if TYPE_CHECKING:  # networks of cells need torch, and are loaded where they are
 SETTINGS = {f.name for f in fields(Settings)}
 
 
+@listed
 def train(
     task: str | Learnable,
     *,
@@ -46,9 +49,10 @@ def train(
     watch: Watch = lambda report: None,
     **choices: Any,
 ) -> Training:
-    """Train a model on a task. `choices` are fields of Settings (steps, rate, …) and of Config (layers, d_model, …);
-    `start` is a model to go on from: all of it, or with lora=8 only matrices of rank 8. Without a folder nothing is
-    kept. `engine` is native, torch, or auto: the fastest that can."""
+    """Train a model on a task: a name, a rule, a file, a Task or a Language. `kind` is transformer, bigram, bow, mlp,
+    rnn, gru, lstm or encoder-decoder. `start` is a model to train further: all of it, or with lora=8 only matrices of
+    rank 8. Without a folder nothing is kept. `engine` is native, torch, or auto: the fastest that can. `watch` is
+    called with a report of every step. The other options, with their defaults:"""
     training = prepare(task, kind=kind, start=start, device=device, engine=engine, **choices)
     training.watch = watch
     if folder is None:
@@ -67,8 +71,11 @@ def prepare(
     **choices: Any,
 ) -> Training:
     """The same, not yet run."""
+    choices = with_width(choices)
     if unknown := sorted(set(choices) - SETTINGS - SIZES):
-        raise HandloomError(f"no setting {shown(unknown[0])}; there are {', '.join(sorted(SETTINGS | SIZES))}")
+        raise HandloomError(
+            f"no option {shown(unknown[0])}; there are {', '.join(sorted(SETTINGS | SIZES | {'width'}))}"
+        )
     check_device(device)
     if not isinstance(task, str) and not hasattr(task, "pair"):
         raise HandloomError(f"{shown(task)} is not a task; give the name of one, a Task or a Language")
@@ -86,7 +93,9 @@ def prepare(
         raise HandloomError(f"count={settings.count:,}, but there are only {len(strings):,} strings; ask for fewer")
     check_draws(known, strings)
     if settings.until and isinstance(known, Language) and not known.has_rule:
-        raise HandloomError(f"until={settings.until:g}: a text file has no rule to be right by; stop with patience instead")
+        raise HandloomError(
+            f"until={settings.until:g}: a text file has no rule to be right by; stop with patience instead"
+        )
     sizes = {key: value for key, value in choices.items() if key in SIZES}
     learner = fine_tuned(start, known, strings, settings, sizes) if start else from_scratch(kind, known, strings, sizes)
     return Training(known, data, learner, settings, device=device, engine=engine)
@@ -134,12 +143,26 @@ def copied(task: Learnable, path: Path, parameters: str, folder: Folder) -> str:
     """The user's own file, kept with the run; what stands for it there."""
     strings, python = COPIES
     if path.suffix == ".py":
-        copy = folder.copy(path.read_bytes(), python)
+        copy = folder.copy_python(path, python)
+        check_copy(path, folder.path / copy, parameters)
     else:
         assert isinstance(task, Language)
         lines = task.lines or ()  # as they were read: a pipe is not there a second time
         copy = folder.copy("".join(f"{line}\n" for line in lines).encode(), strings)
     return copy + (f":{parameters}" if parameters else "")
+
+
+def check_copy(path: Path, copy: Path, parameters: str) -> None:
+    """Refuse a file that does not work where its run keeps it, for no such run could be resumed."""
+    if b"__file__" not in path.read_bytes() and not files_beside(path):
+        return  # nothing in it depends on where it is
+    try:
+        from_file(copy, parameters)
+    except HandloomError as error:
+        raise HandloomError(
+            f"{path}: its copy in the run's folder does not work ({error}); what it needs must be in Python files "
+            "beside it that it imports, or be named by an absolute path"
+        ) from error
 
 
 def resume(

@@ -34,7 +34,11 @@ class Strings:
     def of(cls, pairs: Sequence[tuple[Ids, Ids]]) -> "Strings":
         lengths = [len(asked) + len(answer) for asked, answer in pairs]
         ids = np.fromiter((token for pair in pairs for part in pair for token in part), np.int64, sum(lengths))
-        return cls(ids, np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]), np.array([len(a) for a, _ in pairs], np.int64))
+        return cls(
+            ids,
+            np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]),
+            np.array([len(a) for a, _ in pairs], np.int64),
+        )
 
     def __len__(self) -> int:
         return len(self.asked)
