@@ -263,7 +263,7 @@ def test_a_file_that_does_not_work_in_its_runs_folder_is_refused_and_leaves_noth
 def test_what_goes_wrong_in_a_helper_is_told_at_the_line_that_imports_it(tmp_path):
     own = write_helped(tmp_path / "mine")
     (own.parent / "letters.py").write_text("1 / 0")
-    with pytest.raises(HandloomError, match="own.py, line 3: ZeroDivisionError: division by zero"):
+    with pytest.raises(HandloomError, match=r"own.py, line 3: ZeroDivisionError: division by zero"):
         learnable(str(own))
 
 

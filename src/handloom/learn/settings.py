@@ -23,7 +23,7 @@ class Settings:
     steps: int = setting(15_000, "steps of training")
     batch: int = setting(32, "strings per step")
     rate: float = setting(5e-4, "the learning rate")
-    schedule: Schedule = setting("constant", "constant, or cosine or linear: falling to 0 at the last step")
+    schedule: Schedule = setting("constant", "constant; cosine, linear: falling to 0 at the last step")  # noqa: RUF009
     warmup: int = setting(0, "steps in which the rate rises from 0")
     decay: float = setting(0.01, "weight decay, on matrices and embeddings")
     betas: tuple[float, float] = setting((0.9, 0.99), "AdamW's")

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from handloom.core import HandloomError
-from handloom.learn.engines import choose as choose_engine
 from handloom.learn.data import Data
+from handloom.learn.engines import choose as choose_engine
 from handloom.learn.evaluation import Evaluation, Examiner, seed_at
 from handloom.learn.folder import Folder
 from handloom.learn.learner import Learner
