@@ -302,10 +302,11 @@ def test_without_matplotlib_it_says_what_to_install(tmp_path):
 
 def test_curves_of_runs_are_drawn_and_runs_without_any_are_refused(tmp_path):
     line = {"step": 10, "success": 0.5, "held_out": 0.7, "loss": 0.8}
-    picture = draw_curves({"one": [line, line | {"step": 20}], "two": [line]}, tmp_path / "curves.svg").read_text()
+    runs = {"one": [[line, line | {"step": 20}]], "two": [[line | {"held_out": None}]]}
+    picture = draw_curves(runs, tmp_path / "curves.svg").read_text()
     assert picture.startswith("<?xml")
     with pytest.raises(HandloomError, match="two has not been evaluated"):
-        draw_curves({"one": [line], "two": []}, tmp_path / "curves.svg")
+        draw_curves({"one": [[line]], "two": [[]]}, tmp_path / "curves.svg")
     with pytest.raises(HandloomError, match="not a kind of picture"):
-        draw_curves({"one": [line]}, tmp_path / "curves.txt")
+        draw_curves({"one": [[line]]}, tmp_path / "curves.txt")
     assert (tmp_path / "curves.svg").read_text() == picture

@@ -122,12 +122,14 @@ def kept(
 
 def keep(training: Training, folder: Folder, name: str | None, more: dict[str, Any] | None = None) -> None:
     """Have a run kept in a folder from the beginning."""
+    given = name
     if name is not None and (file := users_file(name)):
         name = copied(training.task, *file, folder)
     folder.write_about(
         {
             "handloom": handloom.__version__,
             "task": name,
+            "given": given,
             "network": training.learner.to_json(),
             "settings": training.settings.to_json(),
             "data": training.data.to_json(),

@@ -165,12 +165,14 @@ class Training:
         line = {
             "step": where.step,
             "loss": self.mean_loss(),
-            "held_out": self.held_out_loss if len(self.held_out) else None,
+            "held_out": self.held_out_loss,
             **self.evaluation.to_json(),
             "rate": self.settings.rate_at(where.step - 1),
             "tokens": where.tokens,
             "seconds": round(where.seconds, 3),
         }
+        if not len(self.held_out):
+            line |= {"held_out": None, "trained_on": self.held_out_loss}
         where.losses, where.counted = 0.0, 0
         if self.folder and self.processes.first:
             self.folder.append(line)
