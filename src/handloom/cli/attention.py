@@ -88,7 +88,9 @@ def heatmap(
     first = 0 if begins else 1
     seen = looks(patterns, marked, first, layers, heads) if chosen.config.causal else []
     if seen:
-        strings = rows if task is None else right_strings(task, chosen, samples, seed)
+        strings = rows
+        if task is not None and task.vocab == chosen.vocab:
+            strings = right_strings(task, chosen, samples, seed)
         with Slowly("looks tested") as progress:
             seen = effects(chosen, seen, strings, marked, first, progress)
     if as_json:

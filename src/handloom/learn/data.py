@@ -56,6 +56,10 @@ class Data:
 
     def to_json(self) -> dict[str, Any]:
         """What the dataset is, in numbers."""
+        return dict(self.numbers)
+
+    @cached_property
+    def numbers(self) -> dict[str, Any]:
         length = self.strings.lengths - (0 if self.asks else 2)  # without the tokens that begin and end a string
         held_out = self.distinct(self.held_out)
         return {

@@ -20,6 +20,7 @@ import numpy as np
 
 from handloom.core import HandloomError, Model, choose_engine, generate
 from handloom.core.tokens import check_tokens
+from handloom.learn.data import drawn
 from handloom.tasks import Language, Learnable
 from handloom.view.figure import STYLE, check_format, matplotlib_parts, write_figure
 from handloom.view.heatmap import BLUE
@@ -96,7 +97,7 @@ def strings_for(
 def right_strings(task: Learnable, model: Model, count: int, seed: int) -> list[list[int]]:
     """Whole strings of a task, as far as the model can read them and write one token more."""
     rng = np.random.default_rng((seed, 1))
-    pairs = [task.pair(rng) for _ in range(count)]
+    pairs = [drawn(task, rng) for _ in range(count)]
     return [[*asked, *said][: model.config.block + 1] for asked, said in pairs]
 
 
