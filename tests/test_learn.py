@@ -291,7 +291,7 @@ def test_hiding_hides_at_least_one_token_a_row_and_none_that_is_given():
         ({"until": 2}, "from 0 to 1"),
         ({"lora": 2}, "name it with start"),
         ({"device": "tpu"}, "no device 'tpu'"),
-        ({"speed": 3}, "no setting 'speed'"),
+        ({"speed": 3}, "no option 'speed'"),
         ({"kind": "cnn"}, "no kind of model 'cnn'"),
         ({"count": 3}, "count=3"),
     ],
