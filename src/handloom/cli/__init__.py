@@ -18,6 +18,7 @@ from handloom.cli.learn import learn, resume
 from handloom.cli.planned import ANY, compile, export
 from handloom.cli.records import records
 from handloom.cli.run import run
+from handloom.cli.runs import runs
 from handloom.cli.sample import sample
 from handloom.cli.score import score
 from handloom.cli.tasks import tasks
@@ -41,6 +42,7 @@ app.command()(learn)
 app.command()(resume)
 app.command()(sample)
 app.command()(score)
+app.command()(runs)
 app.command()(curves)
 app.command()(heatmap)
 app.command()(discover)

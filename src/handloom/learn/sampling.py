@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 from handloom.core import HandloomError, Model, generate, load
 from handloom.core.errors import shown
 from handloom.core.files import what_is
+from handloom.learn.data import Data, split_of
 from handloom.learn.evaluation import Evaluation, Examiner
 from handloom.learn.folder import Folder
 from handloom.learn.kinds import CELLS, needing_torch
 from handloom.learn.masked import unmask
 from handloom.learn.runs import settings_of, task_of_run
-from handloom.learn.strings import collect, split
 from handloom.tasks import Language, Learnable, Task
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Sampling:
         folder = Folder.old(Path(run))
         about = folder.about()
         settings, task = settings_of(about), task or task_of_run(folder, about)
-        learnt, _ = split(collect(task, settings.count, settings.seed), settings.seed)
+        learnt = Data.of(task, settings.count, settings.seed, split_of(about)).train
         path = folder.path / f"{'best' if best else 'model'}.safetensors"
         if best and what_is(path) != "file":
             raise HandloomError(f"{run} has not been evaluated yet, so that no model is the best; leave out --best")
