@@ -126,11 +126,11 @@ def resume(
     handloom resume runs/strings-1
     handloom resume runs/strings-1 --steps 150000
     """
-    from handloom.learn.folder import Folder
-    from handloom.learn.runs import reopen
+    from handloom.learn.runs import reopened
 
-    training = reopen(Folder.old(run), steps, device or best_device(), engine, lambda report: None)
-    raise typer.Exit(show(training, tensorboard, as_json))
+    with reopened(run, steps, device or best_device(), engine) as training:
+        code = show(training, tensorboard, as_json)
+    raise typer.Exit(code)
 
 
 def find_start(name: str) -> "Model | CellModel":
