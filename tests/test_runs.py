@@ -187,10 +187,13 @@ def test_of_a_run_that_never_began_nothing_is_left(tmp_path):
 
 
 def test_what_others_have_put_into_the_folder_of_a_run_stays(tmp_path):
-    with pytest.raises(HandloomError, match="no"), kept(prepare(RULE, **ONE), tmp_path / "a", RULE):
+    def fails():
         (tmp_path / "a/notes").mkdir()
         (tmp_path / "a/log.txt").write_text("mine")
         raise HandloomError("no")
+
+    with pytest.raises(HandloomError, match="no"), kept(prepare(RULE, **ONE), tmp_path / "a", RULE):
+        fails()
     assert sorted(path.name for path in (tmp_path / "a").iterdir()) == ["log.txt", "notes"]
 
 
