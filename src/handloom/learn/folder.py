@@ -122,7 +122,9 @@ class Folder:
                 arrays = {name: file.get_tensor(name) for name in names}
             if set(about) - {"sha256"} != {"where"}:
                 raise ValueError("its metadata must be where and sha256")
-            return arrays, json.loads(unsealed(about, arrays)["where"])
+            if about.get("sha256") not in (None, digest({"where": about["where"]}, arrays)):  # older ones have none
+                raise ValueError("its sha256 does not match")
+            return arrays, json.loads(about["where"])
         except (OSError, SafetensorError, ValueError, TypeError) as error:
             raise HandloomError(f"{path} is damaged: {one_line(error)}; begin a new run") from error
 
@@ -173,7 +175,7 @@ def unsealed(whole: Any, arrays: Arrays | None = None) -> dict[str, Any]:
         raise ValueError("it must be a JSON object")
     values = {key: value for key, value in whole.items() if key != "sha256"}
     if "sha256" in whole and whole["sha256"] != digest(values, arrays or {}):
-        raise ValueError("it is not as it was saved (its sha256 does not match; take that out if you changed it)")
+        raise ValueError("its sha256 does not match (if you changed it, or the copy of your file, take that out)")
     return values
 
 
