@@ -3,9 +3,8 @@
     python tests/orders.py                  # all tests, under each order
     python tests/orders.py -k sort          # further words are pytest's
 
-The libraries that compute (OpenBLAS in NumPy, MKL and ATen in PyTorch, the native engine) choose their kernels by the
-processor, and each kernel adds up in an order of its own. Environment variables choose others, of those that the machine
-can run. A result that depends on the last bit differs between these runs. (On AMD, MKL listens to MKL_CBWR alone.)
+The libraries that compute (OpenBLAS in NumPy, MKL and ATen in PyTorch, our native engine) choose kernels by the
+processor, and each adds up in an order of its own. Environment variables choose others, of those that the machine can run. A result that depends on the last bit differs between these runs. (On AMD, MKL listens to MKL_CBWR alone.)
 """
 
 import os

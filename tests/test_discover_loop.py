@@ -39,13 +39,13 @@ def command(*words):
 def lines_of(folder):
     """metrics.jsonl, without what depends on the clock."""
     lines = [json.loads(line) for line in (Path(folder) / "metrics.jsonl").read_text().splitlines()]
-    return [{key: value for key, value in line.items() if key != "seconds"} for line in lines]
+    return [{key: value for key, value in line.items() if key not in ("seconds", "sha256")} for line in lines]
 
 
 def state_of(folder):
     """Where a run stands, without what depends on the clock."""
     state = json.loads((Path(folder) / "state.json").read_text())
-    del state["seconds"]
+    del state["seconds"], state["sha256"]
     return state
 
 

@@ -19,10 +19,10 @@ from handloom.core import Model, load, save, trace
 from handloom.core.reference import softmax
 from handloom.learn.experiments import EXPERIMENTS
 from handloom.learn.folder import Folder
-from handloom.learn.runs import resume, train
+from handloom.learn.runs import kept, prepare, resume, train
 from handloom.learn.sampling import sample
 from handloom.tasks import Language
-from test_learn import RULE, SMALL, wait_for
+from test_learn import RULE, SMALL, by_hand, wait_for
 from test_learn_commands import OWN, TINY, handloom
 
 ONE = {"steps": 2, "every": 2, **SMALL}
@@ -86,8 +86,7 @@ def test_the_task_of_a_run_is_its_own_wherever_it_is_looked_at(tmp_path):
 
 def test_a_run_of_another_task_is_not_gone_on_with(tmp_path):
     train(RULE, folder=tmp_path / "a", **ONE)
-    text = (tmp_path / "a/run.json").read_text()
-    (tmp_path / "a/run.json").write_text(text.replace('"task": "', '"task": "one-two", "old": "'))
+    by_hand(tmp_path / "a/run.json", '"task": "', '"task": "one-two", "old": "')
     with pytest.raises(HandloomError, match=r"a run of another task: its tokens are .*, and those of the task 0 1 2"):
         resume(tmp_path / "a", steps=4)
 
@@ -106,7 +105,7 @@ def test_a_run_of_a_large_text_file_from_before_the_count_could_be_0_has_all_its
     (tmp_path / "names.txt").write_text("".join(f"{i}\n" for i in range(12_000)))
     whole = train(str(tmp_path / "names.txt"), folder=tmp_path / "a", **ONE | {"count": 0})
     old = about(tmp_path / "a")
-    del old["asked"]
+    del old["asked"], old["sha256"]
     old["settings"]["count"] = 10_000
     (tmp_path / "a/run.json").write_text(json.dumps(old))
     assert len(resume(tmp_path / "a", steps=4).strings) == len(whole.strings) == 11_000
@@ -151,7 +150,7 @@ def test_metrics_are_not_lost_if_one_line_is_damaged(tmp_path):
     lines = file.read_text().splitlines()
     damaged = "\n".join([lines[0], lines[1][:9], *lines[2:]]) + "\n"
     file.write_text(damaged)
-    with pytest.raises(HandloomError, match=r"metrics.jsonl, line 2, is damaged: .*; take it out"):
+    with pytest.raises(HandloomError, match=r"metrics.jsonl, line 2, is damaged: .*; remove it"):
         resume(tmp_path / "a", steps=12)
     assert file.read_text() == damaged
     file.write_text("\n".join([*lines[:4], lines[4][:9]]))  # the last one was cut off when it was killed
@@ -166,8 +165,7 @@ def test_a_line_that_was_written_before_the_first_checkpoint_comes_again(tmp_pat
     """Killed between an evaluation and the checkpoint that follows it."""
     train(RULE, folder=tmp_path / "a", **ONE | {"steps": 0})
     (tmp_path / "a/metrics.jsonl").write_text('{"step": 2, "held_out": 0.7, "lo')
-    text = (tmp_path / "a/run.json").read_text()
-    (tmp_path / "a/run.json").write_text(text.replace('"steps": 0', '"steps": 4'))
+    by_hand(tmp_path / "a/run.json", '"steps": 0', '"steps": 4')
     resume(tmp_path / "a")
     assert [line["step"] for line in Folder(tmp_path / "a").lines()] == [2, 4]
 
@@ -179,25 +177,23 @@ def test_a_training_can_be_run_again(tmp_path):
 
 
 def test_of_a_run_that_never_began_nothing_is_left(tmp_path):
-    def fails(report):
-        raise HandloomError("no")
-
     (tmp_path / "mine").mkdir()
     for name in ("a", "mine", "x/y/z"):
-        with pytest.raises(HandloomError, match="no"):
-            train(RULE, folder=tmp_path / name, watch=fails, **ONE)
+        training = prepare(RULE, **ONE)
+        with pytest.raises(HandloomError, match="no"), kept(training, tmp_path / name, RULE):
+            raise HandloomError("no")
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
     assert not list((tmp_path / "mine").iterdir())
 
 
 def test_what_others_have_put_into_the_folder_of_a_run_stays(tmp_path):
-    def fails(report):
+    def fails():
         (tmp_path / "a/notes").mkdir()
         (tmp_path / "a/log.txt").write_text("mine")
         raise HandloomError("no")
 
-    with pytest.raises(HandloomError, match="no"):
-        train(RULE, folder=tmp_path / "a", watch=fails, **ONE)
+    with pytest.raises(HandloomError, match="no"), kept(prepare(RULE, **ONE), tmp_path / "a", RULE):
+        fails()
     assert sorted(path.name for path in (tmp_path / "a").iterdir()) == ["log.txt", "notes"]
 
 
@@ -232,8 +228,6 @@ def test_the_numbers_of_a_run_that_was_stopped_are_said_to_be_of_the_step_they_a
     def stop(report):
         if report.step == 7:
             training.halt()
-
-    from handloom.learn.runs import kept, prepare
 
     training = prepare(RULE, **ONE | {"steps": 100, "every": 5})
     training.watch = stop

@@ -4,6 +4,7 @@ Whatever goes wrong with what the user gave ends here, as one line on standard e
 """
 
 import os
+import signal
 import sys
 from io import TextIOWrapper
 
@@ -62,13 +63,16 @@ def options(version: bool = typer.Option(False, "--version", help="Show the vers
 
 
 def main() -> None:
-    """The `handloom` command. (Ctrl-C and a reader that has gone, as in `handloom … | head`, are Typer's.)"""
+    """The `handloom` command. (A reader that has gone, as in `handloom … | head`, is Typer's, and so is Ctrl-C in a
+    command. What ends by Ctrl-C has exit code 130 and no traceback.)"""
     for stream in (sys.stdout, sys.stderr):  # a terminal that cannot show ▲ gets a question mark
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
     try:
         code = app(standalone_mode=False) or 0
         sys.stdout.flush()
+    except KeyboardInterrupt:
+        code = 130
     except typer.TyperException as error:
         code = fail(usage_message(error))
     except OSError as error:  # standard output cannot be written to; it must not be tried again at exit
@@ -80,6 +84,8 @@ def main() -> None:
         if not isinstance(error, HandloomError):
             raise
         code = fail(str(error))
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # from here on Ctrl-C finds nothing to interrupt
     sys.exit(code)
 
 

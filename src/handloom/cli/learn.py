@@ -8,8 +8,7 @@ import typer
 from handloom.cli.arguments import JsonOption, find_file, find_model, option, print_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from handloom.cli.seeds import Reopen
     from handloom.core import Model
     from handloom.learn.cell_models import CellModel
     from handloom.learn.training import Report, Training, Watch
@@ -146,15 +145,16 @@ def resume(
     reopen = reopener(steps, device, engine)
     if what_is(run / "run.json") != "file" and seed_folders(run):
         raise typer.Exit(train_all(run, reopen, tensorboard, as_json))
-    raise typer.Exit(show(reopen(run), tensorboard, as_json))
+    with reopen(run) as training:
+        code = show(training, tensorboard, as_json)
+    raise typer.Exit(code)
 
 
-def reopener(steps: int | None, device: str | None, engine: str | None) -> "Callable[[Path], Training]":
+def reopener(steps: int | None, device: str | None, engine: str | None) -> "Reopen":
     """What opens a run again, to train it further."""
-    from handloom.learn.folder import Folder
-    from handloom.learn.runs import reopen
+    from handloom.learn.runs import reopened
 
-    return lambda path: reopen(Folder.old(path), steps, device or best_device(), engine, lambda report: None)
+    return lambda path: reopened(path, steps, device or best_device(), engine)
 
 
 def find_start(name: str) -> "Model | CellModel":

@@ -7,6 +7,7 @@ them can be resumed.
 import shutil
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from handloom.learn.training import Training
 
 Prepare = Callable[[int], "Training"]  # from a seed
+Reopen = Callable[[Path], AbstractContextManager["Training"]]  # from a run's folder, locked meanwhile
 
 
 def begin(seeds: list[int], prepare: Prepare, path: Path | None, name: str, called: str, more: dict[str, str]) -> Path:
@@ -43,19 +45,19 @@ def begin(seeds: list[int], prepare: Prepare, path: Path | None, name: str, call
     return parent.path
 
 
-def train_all(parent: Path, reopen: Callable[[Path], "Training"], tensorboard: bool, as_json: bool) -> int:
+def train_all(parent: Path, reopen: Reopen, tensorboard: bool, as_json: bool) -> int:
     """Train those that are not done, one after the other, and tell what came of all; the exit code."""
     from handloom.cli.learn import run_and_show
     from handloom.learn.listing import read_run, seed_folders
 
     folders = seed_folders(parent)
     for number, path in enumerate(folders, 1):
-        training = reopen(path)
-        if training.where.step >= training.settings.steps or training.is_over():
-            print(f"{path}: done, at step {training.where.step:,}", file=sys.stderr)
-            continue
-        print(f"{path}: run {number} of {len(folders)}", file=sys.stderr)
-        run_and_show(training, tensorboard)
+        with reopen(path) as training:
+            if training.where.step >= training.settings.steps or training.is_over():
+                print(f"{path}: done, at step {training.where.step:,}", file=sys.stderr)
+                continue
+            print(f"{path}: run {number} of {len(folders)}", file=sys.stderr)
+            run_and_show(training, tensorboard)
         if training.stop:
             tell(parent, [read_run(path) for path in folders[:number]], as_json)
             print(f"stopped in {path}; handloom resume {parent} resumes all that are not done", file=sys.stderr)

@@ -12,12 +12,13 @@ place and then moved there, so that there is always a whole file or none. Its na
 import hashlib
 import json
 import os
+import secrets
 import stat
-import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 
@@ -65,18 +66,13 @@ def write_atomically(path: Path, data: bytes) -> None:
         if is_special(path):
             path.write_bytes(data)
             return
-        mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o666 & ~current_umask()
-        handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            os.chmod(beside, mode)
-            os.replace(beside, path)
-        except BaseException:
-            os.unlink(beside)
-            raise
+        with beside(path) as (file, name):
+            if path.exists():
+                os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode))
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+            os.replace(name, path)
     except OSError as error:
         raise HandloomError(f"cannot write {path}: {error.strerror}") from error
 
@@ -104,11 +100,16 @@ def check_suffix(path: Path, what: str, *suffixes: str) -> None:
         raise HandloomError(f"{path}: {what} ends in {' or '.join(suffixes)}; name it {path.stem}{suffixes[0]}")
 
 
-def current_umask() -> int:
-    """mkstemp makes private files; a model file gets the permissions of any other."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+@contextmanager
+def beside(path: Path) -> Iterator[tuple[BinaryIO, Path]]:
+    """A new file next to that place, called .NAME.xxxxxxxx, to be moved there; gone in the end if it was not. (Those of
+    `tempfile` are private; this one has the permissions of any other file.)"""
+    name = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}")
+    with open(name, "xb") as file:
+        try:
+            yield file, name
+        finally:
+            name.unlink(missing_ok=True)
 
 
 def load(path: str | os.PathLike[str]) -> Model:

@@ -36,7 +36,8 @@ from handloom.discover.settings import AUTO, Settings
 from handloom.discover.spaces import Construction
 from handloom.discover.store import Record, Store
 from handloom.discover.symmetry import NONE
-from handloom.learn.folder import Folder
+from handloom.learn.folder import Folder, sealed
+from handloom.learn.lock import Lock
 from handloom.learn.runs import check_device
 from handloom.learn.training import interrupts
 
@@ -64,6 +65,7 @@ class Discovery:
     store: Store
     folder: Path | None = None
     made: Sequence[Path] = ()  # folders, for this one
+    lock: Lock | None = None  # on it
     seconds: float | None = None  # the limit, by the clock
     generations: int | None = None
     until: Number | None = None  # the score at which to stop
@@ -135,11 +137,13 @@ class Discovery:
                 while not self.over() and (self.generations is None or self.generation < self.generations):
                     self.one_generation()
             except HandloomError:
-                if self.folder and not (self.folder / "metrics.jsonl").exists():
+                if self.folder and not self.records and not self.lines:
                     Folder(self.folder, self.made).remove()  # of a run that never began nothing is left
                 raise
             finally:
                 self.executor.close()
+                if self.lock:
+                    self.lock.release()
         self.tell("done", 1.0)
         return self
 
@@ -306,7 +310,7 @@ class Discovery:
             "ledger": self.ledger.to_json(),
             "apprentice": self.apprentice.to_json(),
         }
-        write_atomically(self.folder / "state.json", json.dumps(state).encode())
+        write_atomically(self.folder / "state.json", json.dumps(sealed(state)).encode())
 
     def tell(self, stage: Stage, done: float) -> None:
         """Let whoever watches know, a few times a second."""

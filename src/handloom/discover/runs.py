@@ -27,9 +27,8 @@ from handloom.discover.loop import Discovery, Make, on_threads
 from handloom.discover.problem import Problem
 from handloom.discover.settings import Settings
 from handloom.discover.store import Store
-from handloom.learn.folder import Folder
-
-COPY = "problem.py"
+from handloom.learn.folder import PROBLEM as COPY
+from handloom.learn.folder import Folder, unsealed
 
 
 def discover(problem: str | Problem, **how: Any) -> Discovery:
@@ -93,7 +92,7 @@ def keep(discovery: Discovery, folder: Folder, name: str | None) -> None:
         folder.copy_python(Path(f"{path}.py"), COPY)
         about["asked"] = COPY + parameters
     folder.write_about(about)
-    discovery.folder, discovery.made = folder.path, folder.made
+    discovery.folder, discovery.made, discovery.lock = folder.path, folder.made, folder.lock
 
 
 def reopen(
@@ -116,15 +115,18 @@ def reopen(
     settings, place = Settings.from_json(about["settings"]), store or about["store"]
     discovery = Discovery(problem, settings, Store.open(place), folder=path, make=maker(on), device=device, **limits)
     kept = Folder(path)
+    kept.take()
+    discovery.lock = kept.lock
     try:
         if what_is(path / "state.json") == "file":
             restore(discovery, read_json(path / "state.json", {"generation", "ledger", "apprentice"}))
         discovery.lines = [line for line in kept.lines() if line["generation"] < discovery.generation]
         discovery.ledger.folder = path
         discovery.ledger.own(records := kept.lines(RECORDS))
-    except HandloomError:
-        raise
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        kept.release()
+        if isinstance(error, HandloomError):
+            raise
         raise HandloomError(f"the run in {path} is damaged: {one_line(error)}") from error
     kept.rewrite(discovery.lines)
     kept.rewrite(records, RECORDS)
@@ -149,12 +151,13 @@ def read_json(path: Path, needed: set[str]) -> dict[str, Any]:
     if what_is(path) != "file":
         raise HandloomError(f"{path.parent} is not the folder of a run of handloom discover: it has no {path.name}")
     try:
-        values = json.loads(path.read_text("utf-8"))
-        if isinstance(values, dict) and "network" in values:
+        copies = Folder(path.parent).copies() if path.name == "run.json" else {}
+        values = unsealed(json.loads(path.read_text("utf-8")), copies)
+        if "network" in values:
             raise HandloomError(
                 f"{path.parent} is a run of learn, not of discover; handloom resume {path.parent} goes on with it"
             )
-        if not isinstance(values, dict) or not needed <= set(values):
+        if not needed <= set(values):
             raise ValueError(f"it has no {', '.join(sorted(needed))}")
         return values
     except HandloomError:

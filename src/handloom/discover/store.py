@@ -22,7 +22,6 @@ first record is kept.
 import json
 import os
 import sqlite3
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -34,7 +33,7 @@ from typing import Any
 from handloom import __version__
 from handloom.core import HandloomError
 from handloom.core.errors import shown
-from handloom.core.files import as_path, check_place, current_umask, one_line, what_is
+from handloom.core.files import as_path, beside, check_place, one_line, what_is
 from handloom.discover.problem import Number, Problem, verdict
 from handloom.discover.spaces import Construction, Space
 
@@ -149,12 +148,11 @@ class Store:
             memory.executescript(SCHEMA)
             data = memory.serialize()
         try:
-            with tempfile.NamedTemporaryFile(dir=self.place.parent, prefix=f".{self.place.name[:100]}.") as beside:
-                beside.write(data)
-                beside.flush()
-                os.fsync(beside.fileno())
-                os.chmod(beside.name, 0o666 & ~current_umask())
-                put(Path(beside.name), self.place)
+            with beside(self.place) as (file, name):
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+                put(name, self.place)
         except OSError as error:
             raise HandloomError(f"cannot write {self.path}: {error.strerror}") from error
 

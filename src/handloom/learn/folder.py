@@ -8,41 +8,50 @@
     model-15000.safetensors   models that were kept on the way
     strings.txt, task.py      a copy of the user's own file, if the task is one; beside task.py, the files it imports
 
-Every file is written beside its place and moved there, so that a run that is killed has its last whole checkpoint.
+Every file is written beside its place and moved there, so that a run that is killed has its last whole checkpoint. Each
+has a digest of what it holds, that of run.json also covers the copy of the user's file: what was damaged is refused.
+Files of older versions, which have none, are read as they are.
 """
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from handloom.core import HandloomError
-from handloom.core.files import one_line, what_is, write_atomically
+from handloom.core.files import digest, one_line, what_is, write_atomically
+from handloom.learn.lock import LOCK, Lock
 from handloom.learn.network import Arrays
 from handloom.tasks.catalogue import is_rule, users_file
 from handloom.tasks.user_file import files_beside
 
 RUNS = Path("runs")  # where runs are, unless told
 METRICS = "metrics.jsonl"
+CHECKPOINT = "checkpoint.safetensors"
 COPIES = ("strings.txt", "task.py")  # what a copy of the user's file is called
-OURS = ["*.safetensors", "*.jsonl", "run.json", "state.json", "problem.py", "events.out.tfevents.*", *COPIES]
+PROBLEM = "problem.py"  # and in a run of discover
+FIRST = {LOCK, "run.json", PROBLEM, *COPIES}  # what is there before the first checkpoint
+OURS = ["*.safetensors", "*.jsonl", "run.json", "state.json", PROBLEM, "page.html", *COPIES, "events.out.tfevents.*"]
 
 
 class Folder:
     """A run's folder, new or old."""
 
-    def __init__(self, path: Path, made: Sequence[Path] = ()) -> None:
+    def __init__(self, path: Path, made: Sequence[Path] = (), lock: Lock | None = None) -> None:
         self.path, self.made = path, made  # it, and those it is in, as far as they were not there
+        self.lock = lock
 
     @classmethod
     def new(cls, path: Path | None, name: str, resume: str = "resume") -> "Folder":
-        """An empty folder at that path, or else the next free one for that name under runs/. `resume` is the command
-        that goes on with one that is there."""
+        """An empty folder at that path, or else the next free one for that name under runs/, locked. `resume` is the
+        command that resumes a run that is there."""
         try:
-            return cls(*(next_free(name) if path is None else (path, empty(path, resume))))
+            return cls(*(next_free(name) if path is None else emptied(path, resume)))
         except OSError as error:
             raise HandloomError(f"cannot make the folder {path or RUNS}: {error.strerror}") from error
 
@@ -51,6 +60,17 @@ class Folder:
         if what_is(path) != "folder" or what_is(path / "run.json") != "file":
             raise HandloomError(f"{path} is not the folder of a run (it has no run.json); handloom learn makes one")
         return cls(path)
+
+    def take(self) -> None:
+        """Lock an old one, and remove what a process that was killed was about to write."""
+        self.lock = Lock(self.path)
+        for name in OURS:
+            for file in self.path.glob(f".{name}.????????"):
+                file.unlink()
+
+    def release(self) -> None:
+        if self.lock:
+            self.lock.release()
 
     def copy(self, data: bytes, name: str) -> str:
         """Keep the user's own file, so that the run does not depend on it; the copy's name in the folder."""
@@ -70,17 +90,27 @@ class Folder:
         return self.copy(path.read_bytes(), name)
 
     def write_about(self, about: dict[str, Any]) -> None:
-        write_atomically(self.path / "run.json", (json.dumps(about, indent=2) + "\n").encode())
+        whole = sealed(about, self.copies())
+        write_atomically(self.path / "run.json", (json.dumps(whole, indent=2) + "\n").encode())
+
+    def copies(self) -> Arrays:
+        """The copy of the user's file, and of those it imports, byte by byte."""
+        files = [file for name in (*COPIES, PROBLEM) if (file := self.path / name).exists()] + self.imported()
+        return {str(file.relative_to(self.path)): np.frombuffer(file.read_bytes(), np.uint8) for file in files}
+
+    def imported(self) -> list[Path]:
+        """The copies of the files that the user's own imports."""
+        return [self.path / file for name in (COPIES[1], PROBLEM) for file in files_beside(self.path / name)]
 
     def about(self) -> dict[str, Any]:
         try:
-            about = json.loads((self.path / "run.json").read_text("utf-8"))
-            if isinstance(about, dict) and "problem" in about:
+            about = unsealed(json.loads((self.path / "run.json").read_text("utf-8")), self.copies())
+            if "problem" in about:
                 raise HandloomError(
                     f"{self.path} is a run of discover, not of learn; handloom discover --resume {self.path} goes on"
                     f" with it, handloom run {self.path} lets its model speak"
                 )
-            if not isinstance(about, dict) or not {"task", "network", "settings"} <= set(about):
+            if not {"task", "network", "settings"} <= set(about):
                 raise ValueError("it has no task, network or settings")
             if not isinstance(about["task"], str | None) or "kind" not in dict(about["network"]):
                 raise ValueError("its task must be text, and its network have a kind")
@@ -93,61 +123,103 @@ class Folder:
     def write_checkpoint(self, arrays: Arrays, where: dict[str, Any]) -> None:
         from safetensors.numpy import save
 
-        write_atomically(self.path / "checkpoint.safetensors", save(arrays, {"where": json.dumps(where)}))
+        about = {"where": json.dumps(where)}
+        write_atomically(self.path / CHECKPOINT, save(arrays, about | {"sha256": digest(about, arrays)}))
 
     def checkpoint(self) -> tuple[Arrays, dict[str, Any]] | None:
-        """What was saved last, if anything was."""
+        """What was saved last, if anything was, and as it was saved."""
         from safetensors import SafetensorError, safe_open
 
-        path = self.path / "checkpoint.safetensors"
+        path = self.path / CHECKPOINT
         if what_is(path) != "file":
             return None
         try:
             with safe_open(path, framework="numpy") as file:
-                where = json.loads(file.metadata()["where"])
-                return {name: file.get_tensor(name) for name in file.keys()}, where  # noqa: SIM118
-        except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
+                about, names = file.metadata() or {}, file.keys()
+                arrays = {name: file.get_tensor(name) for name in names}
+            if set(about) - {"sha256"} != {"where"}:
+                raise ValueError("its metadata must be where and sha256")
+            if about.get("sha256") not in (None, digest({"where": about["where"]}, arrays)):  # older ones have none
+                raise ValueError("its sha256 does not match")
+            return arrays, json.loads(about["where"])
+        except (OSError, SafetensorError, ValueError, TypeError) as error:
             raise HandloomError(f"{path} is damaged: {one_line(error)}; begin a new run") from error
 
     def append(self, line: dict[str, Any], name: str = METRICS) -> None:
         """A line more in a file of JSON lines."""
         try:
             with open(self.path / name, "a", encoding="utf-8") as file:
-                file.write(json.dumps(line) + "\n")
+                file.write(as_line(line))
         except OSError as error:
             raise HandloomError(f"cannot write {self.path / name}: {error.strerror}") from error
 
     def lines(self, name: str = METRICS) -> list[dict[str, Any]]:
         """The lines so far; a last one that was cut off is left out."""
         path = self.path / name
-        lines = path.read_bytes().splitlines() if path.exists() else []
+        lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+        if lines and is_cut_off(lines[-1]):
+            lines.pop()
         found = []
         for number, line in enumerate(lines, 1):
             try:
-                found.append(json.loads(line))
+                found.append(unsealed(json.loads(line)))
             except (ValueError, RecursionError) as error:
-                if number < len(lines):
-                    raise HandloomError(f"{path}, line {number}, is damaged: {one_line(error)}; take it out") from error
-        if not all(isinstance(line, dict) for line in found):
-            raise HandloomError(f"{path} is damaged: each line must be a JSON object; take out those that are not")
+                raise HandloomError(f"{path}, line {number}, is damaged: {one_line(error)}; remove it") from error
         return found
 
     def rewrite(self, lines: Iterable[dict[str, Any]], name: str = METRICS) -> None:
         """The file with these lines: what came after the last checkpoint will come again."""
-        write_atomically(self.path / name, "".join(json.dumps(line) + "\n" for line in lines).encode())
+        write_atomically(self.path / name, "".join(map(as_line, lines)).encode())
 
     def remove(self) -> None:
         """Leave nothing behind of a run that never began: no file that is a run's, no folder that was made for it."""
-        beside = [self.path / file for name in ("task.py", "problem.py") for file in files_beside(self.path / name)]
-        for file in {*beside, *chain.from_iterable(self.path.glob(name) for name in OURS)}:
-            file.unlink()
-        packages = {file.parent for file in beside} - {self.path}
+        imported = self.imported()
+        packages = {file.parent for file in imported} - {self.path}
+        clear(self.path)
+        for file in (*imported, self.path / LOCK):
+            file.unlink(missing_ok=True)
+        self.release()
         with suppress(OSError):  # somebody else has put something there
             for folder in [*sorted(packages, reverse=True), *self.made]:
                 folder.rmdir()
 
 
-def next_free(name: str) -> tuple[Path, Sequence[Path]]:
+def sealed(values: Mapping[str, Any], arrays: Arrays | None = None) -> dict[str, Any]:
+    """JSON values with a digest of them, as they will be read again, and of some arrays."""
+    return {**values, "sha256": digest(json.loads(json.dumps(values)), arrays or {})}
+
+
+def unsealed(whole: Any, arrays: Arrays | None = None) -> dict[str, Any]:
+    """The values without their digest; a ValueError if it is another one. Older versions have written none."""
+    if not isinstance(whole, dict):
+        raise ValueError("it must be a JSON object")
+    values = {key: value for key, value in whole.items() if key != "sha256"}
+    if "sha256" in whole and whole["sha256"] != digest(values, arrays or {}):
+        raise ValueError("its sha256 does not match (if you changed it, or the copy of your file, take that out)")
+    return values
+
+
+def as_line(values: Mapping[str, Any]) -> str:
+    return json.dumps(sealed(values)) + "\n"
+
+
+def is_cut_off(line: bytes) -> bool:
+    """Whether a last line is the beginning of one, as a process leaves it that is killed while it writes."""
+    if line.endswith(b"\n"):
+        return False
+    try:
+        json.JSONDecoder().raw_decode(line.decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return True
+    return False
+
+
+def clear(path: Path) -> None:
+    for file in chain.from_iterable(path.glob(pattern) for name in OURS for pattern in (name, f".{name}.????????")):
+        file.unlink()
+
+
+def next_free(name: str) -> tuple[Path, Sequence[Path], Lock]:
     """A new folder: runs/strings-1 for the first run of a task of that name, runs/strings-2 for the second, …; and
     all folders that were made for it."""
     file = users_file(name)
@@ -158,7 +230,7 @@ def next_free(name: str) -> tuple[Path, Sequence[Path]]:
         new = missing(path)
         try:
             path.mkdir(parents=True)
-            return path, new
+            return path, new, Lock(path)
         except FileExistsError:  # of an earlier run, or of one that begins at the same time
             if not path.exists():
                 raise
@@ -170,11 +242,28 @@ def missing(path: Path) -> list[Path]:
     return [folder for folder in (path, *path.parents) if not folder.exists()]
 
 
-def empty(path: Path, resume: str) -> Sequence[Path]:
-    """A folder at that path, with nothing in it; all folders that were made for it."""
-    if what_is(path) == "file" or (what_is(path) == "folder" and any(path.iterdir())):
-        go_on = f", or go on with handloom {resume} {path}" if what_is(path / "run.json") == "file" else ""
-        raise HandloomError(f"{path} is there already; name another folder{go_on}")
+def emptied(path: Path, resume: str) -> tuple[Path, Sequence[Path], Lock]:
+    """A folder at that path with nothing in it, or with what a run left that was killed before it began; all folders
+    that were made for it."""
+    check_free(path, resume)
     new = missing(path)
     path.mkdir(parents=True, exist_ok=True)
-    return new
+    lock = Lock(path)
+    check_free(path, resume)  # another process may have had it in the meantime
+    clear(path)
+    return path, new, lock
+
+
+def check_free(path: Path, resume: str) -> None:
+    """Refuse a folder that holds anything."""
+    if what_is(path) == "nothing" or (what_is(path) == "folder" and (never_began(path) or not any(path.iterdir()))):
+        return
+    go_on = f", or go on with handloom {resume} {path}" if what_is(path / "run.json") == "file" else ""
+    raise HandloomError(f"{path} is there already; name another folder{go_on}")
+
+
+def never_began(path: Path) -> bool:
+    """Whether a folder has only what a run leaves there that is killed before its first checkpoint. One of these is the
+    lock, which is made first, when the folder is empty: so the others are not the user's."""
+    names = {file.name for file in path.iterdir()}
+    return LOCK in names and all(name in FIRST or re.fullmatch(r"\..+\.\w{8}", name) for name in names)

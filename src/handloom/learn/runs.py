@@ -20,7 +20,7 @@ from handloom.core.files import one_line, what_is
 from handloom.learn.beginnings import fine_tuned, from_scratch, learner_from_json
 from handloom.learn.data import Data, check_draws, split_of
 from handloom.learn.engines import choose
-from handloom.learn.folder import COPIES, Folder
+from handloom.learn.folder import CHECKPOINT, COPIES, Folder
 from handloom.learn.kinds import SIZES
 from handloom.learn.options import listed, with_width
 from handloom.learn.processes import Processes
@@ -105,8 +105,9 @@ def prepare(
 def kept(
     training: Training, path: Path | None, name: str | None, called: str = "run", more: dict[str, Any] | None = None
 ) -> Iterator[None]:
-    """Around a run: have it kept in a new folder (at that path, or else under runs/ by what it is called). Of a run
-    that never got anywhere nothing is left. The first process does it, and if it cannot all are told."""
+    """Around a run: have it kept in a new folder (at that path, or else under runs/ by what it is called), which is
+    locked meanwhile. Of a run without a single step nothing is left. The first process does it, and if it cannot all
+    are told."""
     folder = None
     try:
         with training.processes.all_or_none():
@@ -115,9 +116,12 @@ def kept(
                 keep(training, folder, name, more)
         yield
     except BaseException:
-        if folder and not training.saved:
+        if folder and not training.where.step:
             folder.remove()
         raise
+    finally:
+        if folder:
+            folder.release()
 
 
 def keep(training: Training, folder: Folder, name: str | None, more: dict[str, Any] | None = None) -> None:
@@ -178,26 +182,51 @@ def resume(
 ) -> Training:
     """Go on with a run that was interrupted, or with more steps with one that is done: on the engine that was asked for
     when it was begun, unless told. A task that has no name must be given again."""
-    return reopen(Folder.old(Path(folder)), steps, device, engine, watch, task).run()
+    with reopened(Path(folder), steps, device, engine, task) as training:
+        training.watch = watch
+        return training.run()
 
 
-def reopen(
-    folder: Folder, steps: int | None, device: str, engine: str | None, watch: Watch, task: Learnable | None = None
-) -> Training:
-    """A run as its folder says, at its last checkpoint."""
+@contextmanager
+def reopened(
+    path: Path, steps: int | None, device: str, engine: str | None, task: Learnable | None = None
+) -> Iterator[Training]:
+    """A run as its folder says, at its last checkpoint, or at its beginning if it was killed before the first. The
+    folder is locked meanwhile."""
     check_device(device)
+    folder, processes = Folder.old(path), Processes()
+    try:
+        with processes.all_or_none():
+            if processes.first:
+                folder.take()
+        yield reopen(folder, steps, device, engine, task)
+    finally:
+        folder.release()
+
+
+def reopen(folder: Folder, steps: int | None, device: str, engine: str | None, task: Learnable | None) -> Training:
+    """The same, not locked."""
     about = folder.about()
-    if what_is(folder.path / "checkpoint.safetensors") != "file":
-        raise HandloomError(f"{folder.path} has no checkpoint.safetensors to go on from; begin a new run with learn")
+    if what_is(folder.path / CHECKPOINT) != "file":
+        check_never_trained(folder, about)
     known = task or task_of_run(folder, about)
     try:
-        return go_on(folder, about, known, steps, device, engine, watch)
+        return go_on(folder, about, known, steps, device, engine)
     except HandloomError:
         raise
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
         raise HandloomError(
             f"{folder.path} cannot be gone on with: {one_line(error)}; are its files damaged, or of several runs?"
         ) from error
+
+
+def check_never_trained(folder: Folder, about: dict[str, Any]) -> None:
+    """A run without a checkpoint is begun from the start, if that costs nothing and can be done."""
+    problem = f"{folder.path} has no {CHECKPOINT} to resume from"
+    if any(folder.path.glob("*.safetensors")):
+        raise HandloomError(f"{problem}, but models: it was trained; begin a new run in another folder")
+    if "from" in about["network"].get("notes", {}):
+        raise HandloomError(f"{problem}, and it was to begin with a model, which it has not kept; begin a new run")
 
 
 def go_on(
@@ -207,7 +236,6 @@ def go_on(
     steps: int | None,
     device: str,
     engine: str | None,
-    watch: Watch,
 ) -> Training:
     """The same, of what the folder says. Asked for more steps, a run that has stopped early does not do so again."""
     settings, begun = settings_of(about), about.get("engine", "torch")
@@ -225,11 +253,11 @@ def go_on(
             f"and those of the task {known.vocab.sample()}"
         )
     data = Data.of(known, settings.count, settings.seed, split_of(about))
-    training = Training(known, data, learner, settings, folder, device, asked, watch)
+    training = Training(known, data, learner, settings, folder, device, asked)
     if steps is not None and steps < training.where.step:
         raise HandloomError(f"{folder.path} is at step {training.where.step:,} already; give --steps more than that")
     now = {"asked": asked} | about | {"settings": training.settings.to_json(), "engine": training.choice.name}
-    if now != about:
+    if now != about and training.processes.first:
         folder.write_about(now)
     return training
 

@@ -58,7 +58,7 @@ class Report:
 Watch = Callable[[Report], None]
 
 
-@dataclass
+@dataclass(repr=False)
 class Training:
     """One run: a task, a learner (network and vocabulary), settings, and optionally a folder to keep it in."""
 
@@ -76,7 +76,6 @@ class Training:
     measured: int = -1  # the step of these two
     halted: bool = False  # told to end after the step that is under way
     stop: bool = False  # so is one of the processes, and all know it
-    saved: int = 0  # the step of the last checkpoint
     until_now: list[dict[str, Any]] | None = None  # of the metrics of a run that goes on, those up to its checkpoint
 
     def __post_init__(self) -> None:
@@ -93,9 +92,17 @@ class Training:
         if self.folder and (saved := self.folder.checkpoint()):
             arrays, moments = unpacked(saved[0])
             self.where = Where(**saved[1])
-            self.until_now = [line for line in self.folder.lines() if line["step"] <= self.where.step]
+            last = self.where.step - self.is_due()  # of an evaluation that is to be made again the line is left out
+            self.until_now = [line for line in self.folder.lines() if line["step"] <= last]
         self.began = self.where.step
         self.trainer = self.choice.make(arrays, settings, moments)
+
+    def __repr__(self) -> str:
+        parts = [str(self.folder.path)] if self.folder else []
+        parts += [f"step {self.where.step:,} of {self.settings.steps:,}"]
+        if self.evaluation is not None:
+            parts += [f"held-out loss {self.held_out_loss:.4f}", str(self.evaluation)]
+        return f"<Training: {', '.join(parts)}>"
 
     def run(self) -> "Training":
         """Train to the last step, or until told to stop; saved whenever it evaluates, and when it ends."""
@@ -106,6 +113,7 @@ class Training:
         return self
 
     def run_on(self) -> None:
+        """What was trained is saved before anything else is done with it, for that may fail."""
         settings, where = self.settings, self.where
         began = time.perf_counter() - where.seconds
         if self.folder and self.until_now is not None and self.processes.first:
@@ -113,17 +121,23 @@ class Training:
         self.until_now = None
         if not where.step:
             self.save()
-        while where.step < settings.steps and not self.stop and not self.is_over():
-            stops = [(where.step // n + 1) * n for n in (settings.every, settings.keep) if n]
-            goal = min(settings.steps, *stops)
-            with self.trainer.at_work():
-                self.go_on(goal, began)
-            where.seconds = time.perf_counter() - began
-            if where.step == goal and (where.step % settings.every == 0 or where.step == settings.steps):
-                self.evaluate()
-            if settings.keep and where.step % settings.keep == 0 and where.step == goal:
+        while True:
+            if settings.keep and where.step and where.step % settings.keep == 0:
                 self.keep()
+            if self.is_due():
+                self.evaluate()
+                self.save_checkpoint()
+            if where.step >= settings.steps or self.stop or self.is_over():
+                return
+            stops = [(where.step // n + 1) * n for n in (settings.every, settings.keep) if n]
+            with self.trainer.at_work():
+                self.go_on(min(settings.steps, *stops), began)
             self.save()
+
+    def is_due(self) -> bool:
+        """Whether this is a step to evaluate at, and that has not been done."""
+        step, settings = self.where.step, self.settings
+        return self.where.counted > 0 and (step % settings.every == 0 or step == settings.steps)
 
     def halt(self) -> None:
         self.halted = True
@@ -146,11 +160,21 @@ class Training:
             where.losses += loss
             where.counted += 1
             where.tokens += tokens
-            self.watch(Report(where.step, settings.steps, time.perf_counter() - began, self.mean_loss()))
+            where.seconds = time.perf_counter() - began
+            self.tell(Report(where.step, settings.steps, where.seconds, self.mean_loss()))
 
     def mean_loss(self) -> float:
         """Of the steps since the last evaluation, each before its change."""
         return self.where.losses / max(1, self.where.counted)
+
+    def tell(self, report: Report) -> None:
+        """Let whoever watches know. That may fail, as on a terminal that has been closed, and then we end; but what was
+        trained is saved."""
+        try:
+            self.watch(report)
+        except BaseException:
+            self.save()
+            raise
 
     def evaluate(self) -> None:
         """Measure, keep what is best, write it all down."""
@@ -178,7 +202,7 @@ class Training:
             self.folder.append(line)
             if better:
                 self.learner.save(self.model(), self.folder.path / "best.safetensors")
-        self.watch(
+        self.tell(
             Report(where.step, self.settings.steps, where.seconds, line["loss"], self.held_out_loss, self.evaluation)
         )
 
@@ -219,12 +243,15 @@ class Training:
             self.learner.save(self.model(), self.folder.path / f"model-{self.where.step}.safetensors")
 
     def save(self) -> None:
-        """The model, and a checkpoint."""
+        """A checkpoint, and the model."""
+        self.save_checkpoint()
         if self.folder and self.processes.first:
             self.learner.save(self.model(), self.folder.path / "model.safetensors")
+
+    def save_checkpoint(self) -> None:
+        if self.folder and self.processes.first:
             arrays = {f"w.{name}": array for name, array in self.trainer.arrays().items()}
             self.folder.write_checkpoint(arrays | self.trainer.moments(), vars(replace(self.where)))
-            self.saved = self.where.step
 
 
 def unpacked(saved: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -235,15 +262,18 @@ def unpacked(saved: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
 
 @contextmanager
 def interrupts(halt: Callable[[], None]) -> Iterator[None]:
-    """Ctrl-C, or a polite kill, lets the step that is under way end and be saved; a second Ctrl-C does not."""
+    """Ctrl-C, a polite kill, or a terminal that is closed lets the step that is under way end and be saved; a second
+    Ctrl-C does not. What is ignored stays so, as under nohup."""
     if threading.current_thread() is not threading.main_thread():  # only the main thread is told of signals
         yield
         return
-    before = {kind: signal.getsignal(kind) for kind in (signal.SIGINT, signal.SIGTERM)}
+    before = {kind: signal.getsignal(kind) for kind in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    before = {kind: handler for kind, handler in before.items() if handler not in (signal.SIG_IGN, None)}
 
     def told(kind: int, frame: Any) -> None:
         halt()
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        if signal.SIGINT in before:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
     for kind in before:
         signal.signal(kind, told)
