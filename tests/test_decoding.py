@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from draws import models, random_model
-from handloom.core import Config, HandloomError, decoding, generate, reference, torch_engine
+from handloom.core import Config, HandloomError, Model, Vocab, decoding, generate, params, reference, torch_engine
 from handloom.write import program
 
 WAYS = [
@@ -256,6 +256,15 @@ def test_without_steps_a_row_ends_with_its_block_or_its_notes():
     model = random_model(config)
     assert [len(row) for row in generate(model, [[1], [1, 2, 3], [0] * 8])] == [8, 6, 1]
     assert [len(row) for row in generate(model.with_(notes={"decode_steps": 3}), [[1], [0] * 8])] == [3, 3]
+
+
+@pytest.mark.parametrize("note", [10**9, 10**400, [10**400, 1], [0, 10**400], [10**12, -5]])
+def test_notes_cannot_ask_for_tokens_without_end(note):
+    config = Config(vocab=2, block=1, d_model=2, positions="none", biases=())
+    model = Model(config, params.random(config, seed=0), Vocab.numbers(2), {"decode_steps": note})
+    assert [len(row) for row in generate(model, [[1]])] == [10_000]
+    with pytest.raises(HandloomError, match=r"steps=9*\.\.\. is too large \(expected up to 10\^18\)"):
+        generate(model, [[1]], steps=10**400 - 1)
     assert generate(model, [[1]], steps=0) == [[]]
     assert generate(model, []) == []
 

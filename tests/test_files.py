@@ -17,7 +17,10 @@ from hypothesis import strategies as st
 
 from draws import models, random_model
 from handloom.core import Config, HandloomError, Model, Vocab, files, load, params, save
+from handloom.core.files import holds_cells
+from handloom.tasks.textfile import text_file
 from handloom.write import program
+from handloom.write.taotp import load_taotp
 
 CONFIG = Config(vocab=4, block=3, d_model=4, layers=1, heads=1, d_head=2, d_ff=3)
 VOCAB = Vocab(("a", "b", "é", "<eos>"), separator="", eos="<eos>")
@@ -69,9 +72,16 @@ def test_any_tool_can_open_a_file(tmp_path):
 
 
 def test_saving_twice_gives_the_same_bytes(tmp_path):
-    for name in ("a", "b"):
+    for name in ("a.safetensors", "b.SafeTensors"):
         save(good_model(), tmp_path / name)
-    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    assert (tmp_path / "a.safetensors").read_bytes() == (tmp_path / "b.SafeTensors").read_bytes()
+
+
+@pytest.mark.parametrize("name", ["z.pt", "x.onnx", "m.safetensors.gz", "m.taotp", "m", ".safetensors", "m."])
+def test_a_name_that_does_not_end_in_safetensors_is_refused(tmp_path, name):
+    with pytest.raises(HandloomError, match=r": a model file ends in \.safetensors; name it .*\.safetensors$"):
+        save(good_model(), tmp_path / name)
+    assert not os.listdir(tmp_path)
 
 
 def mutate(data, rng):
@@ -259,8 +269,8 @@ def test_nothing_in_a_file_can_run_code(tmp_path):
     (tmp_path / "a").write_bytes(trap)
     refused(tmp_path / "a")
     notes = {"code": "__import__('os').system('touch /tmp/handloom_was_fooled')", "p": trap.hex()}
-    save(good_model().with_(notes=notes), tmp_path / "b")
-    assert load(tmp_path / "b").notes == notes
+    save(good_model().with_(notes=notes), tmp_path / "b.safetensors")
+    assert load(tmp_path / "b.safetensors").notes == notes
     assert not Path("/tmp/handloom_was_fooled").exists()
 
 
@@ -284,7 +294,7 @@ def test_a_name_with_a_line_break_stays_one_line(tmp_path):
 
 
 def test_links_are_followed_and_pipes_and_devices_stay_what_they_are(tmp_path):
-    real, link, pipe = tmp_path / "real", tmp_path / "link", tmp_path / "pipe"
+    real, link, pipe = tmp_path / "real.safetensors", tmp_path / "link.safetensors", tmp_path / "pipe"
     save(good_model(), real)
     link.symlink_to(real)
     save(program("hello"), link)
@@ -299,8 +309,16 @@ def test_links_are_followed_and_pipes_and_devices_stay_what_they_are(tmp_path):
     assert Path("/dev/null").is_char_device()
 
 
+@pytest.mark.parametrize("read", [load, load_taotp, text_file, holds_cells])
+def test_a_pipe_or_a_device_is_not_read(tmp_path, read):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", "/dev/zero"):
+        with pytest.raises(HandloomError, match=r"is a pipe or a device \(expected a file\); copy what it gives"):
+            read(path)
+
+
 def test_an_existing_file_keeps_its_permissions(tmp_path):
-    path = tmp_path / "private"
+    path = tmp_path / "private.safetensors"
     save(good_model(), path)
     path.chmod(0o600)
     save(program("hello"), path)

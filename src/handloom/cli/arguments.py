@@ -48,10 +48,11 @@ def find_model(name: str) -> "Model":
 def find_file(name: str) -> Path:
     """The file of a model that is on disk."""
     from handloom.core import HandloomError
-    from handloom.core.files import what_is
+    from handloom.core.files import check_ordinary, what_is
     from handloom.write import nearest
 
     path = Path(name)
+    check_ordinary(path)
     if not name or what_is(path) == "nothing":
         hint = f"did you mean {near}?" if (near := nearest(name)) else "`handloom write list` shows the programs"
         raise HandloomError(f"{name or repr(name)}: no such file, and no program of that name; {hint}")

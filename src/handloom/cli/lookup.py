@@ -52,7 +52,7 @@ def ngrams(
     most: Annotated[int, typer.Option(help="At most so many n-grams, from the beginning of the text.", min=1)] = 1000,
     dims: Annotated[int, typer.Option(help="Dimensions of a word; the model is 3 wider.", min=2)] = 10,
     words: Annotated[int, typer.Option(help="How many words to go on for.", min=0)] = 40,
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="Keep the model here.")] = None,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Keep the model here (.safetensors).")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Put the n-grams of a text into a transformer by hand, and let it write on from the text's beginning.
@@ -62,10 +62,15 @@ def ngrams(
     handloom write ngrams book.txt --n 4 --dims 20 -o book.safetensors
     """
     from handloom.core import HandloomError, count, generate, save
+    from handloom.core.files import MODEL_FILE, check_ordinary, check_place, check_suffix
     from handloom.tasks.lookup import ngrams as table_of
     from handloom.tasks.lookup import table_task
     from handloom.write.lookup import tied_table
 
+    if output:
+        check_place(output)
+        check_suffix(output, "a model file", MODEL_FILE)
+    check_ordinary(file)
     try:
         text = file.read_text(encoding="utf-8", errors="replace")
     except OSError as error:

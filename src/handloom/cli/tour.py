@@ -20,10 +20,11 @@ def tour(
     from rich.console import Console
     from rich.syntax import Syntax
 
-    from handloom.core.files import check_place, write_atomically
+    from handloom.core.files import check_place, check_suffix, write_atomically
     from handloom.view.tour import page, take
 
     check_place(output)
+    check_suffix(output, "a page", ".html", ".htm")
     console = Console(highlight=False, quiet=as_json)
     shown = []
     for number, s in enumerate(take(), 1):

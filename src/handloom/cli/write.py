@@ -49,7 +49,7 @@ def show(
     model: ModelArgument,
     example: Annotated[str | None, typer.Option(help="The input to follow; default: one of the task's.")] = None,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Write a page with pictures here, instead of text.")
+        Path | None, typer.Option("-o", "--output", help="Write a page with pictures here (.html), instead of text.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -60,11 +60,12 @@ def show(
     handloom write show search --example "1 2 3 4 1 2 3" -o search.html
     handloom write show my.safetensors
     """
-    from handloom.core.files import check_place, write_atomically
+    from handloom.core.files import check_place, check_suffix, write_atomically
     from handloom.view.show import as_page, as_text, explain
 
     if output:
         check_place(output)
+        check_suffix(output, "a page", ".html", ".htm")
     explanation = explain(model, find_model(model), example)
     if output:
         write_atomically(output, as_page(explanation).encode())
@@ -78,7 +79,8 @@ def show(
 def build(
     program: Annotated[str, typer.Argument(metavar="PROGRAM", help="A name with parameters.", show_default=False)],
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="The model file; default: NAME.safetensors.")
+        Path | None,
+        typer.Option("-o", "--output", help="The model file, .safetensors or .taotp; default: NAME.safetensors."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -89,11 +91,15 @@ def build(
     handloom write build min:n=5 -o min.taotp
     """
     from handloom.core import save
+    from handloom.core.files import MODEL_FILE, check_place, check_suffix
     from handloom.write import program as written
     from handloom.write.taotp import save_taotp
 
+    path = output or Path(program.partition(":")[0].replace("/", "-") + MODEL_FILE)
+    if output:
+        check_place(path)
+        check_suffix(path, "a model file", MODEL_FILE, ".taotp")
     model = written(program)
-    path = output or Path(program.partition(":")[0].replace("/", "-") + ".safetensors")
     if path.suffix == ".taotp":
         save_taotp(model, path)
     else:

@@ -36,6 +36,8 @@ from handloom.core.vocab import Vocab
 Array = np.ndarray[Any, Any]
 Choose = Callable[[Array, Array], Array]  # logits (B, V), uniform numbers (B,) → tokens (B,)
 
+MOST_STEPS = 10**18
+LONGEST_ANSWER = 10_000  # tokens that a model's notes may ask for; a user may ask for more
 GROUP = 500  # rows decoded together; more gain nothing, and memory stays bounded
 FEW = 100  # rows for which a worker of their own pays
 
@@ -73,7 +75,8 @@ def generate(
 
     temperature 0 takes the likeliest token; above it tokens are drawn, from the top_k likeliest, from the fewest that
     hold top_p of the probability, or from all. A row ends with a stop token (the vocabulary's eos, unless told) or
-    after `steps` tokens (if not told: as the `decode_steps` of the model's notes say, or until its block is full).
+    after `steps` tokens (by default as many as the `decode_steps` of the model's notes say, up to 10,000, or until
+    its block is full).
 
     A format, such as [01]{30,40}, is what the text of a row must match when it ends, prompt and new tokens together,
     special tokens left out. It then ends with the vocabulary's eos, or where there is none, when it is full or nothing
@@ -279,10 +282,12 @@ def check_steps(model: Speaker, length: int, steps: int | None) -> int:
     """How many tokens a row may get."""
     if steps is None and "decode_steps" in model.notes:
         each, more = check_decode_steps(model.notes["decode_steps"])
-        return max(0, each * length + more)
+        return min(max(0, each * length + more), LONGEST_ANSWER)
     if steps is None:
         return model.config.block - length + 1  # the last position of a full block still has something to say
-    return whole("steps", steps, 0)
+    if whole("steps", steps, 0) > MOST_STEPS:
+        raise HandloomError(f"steps={shown(steps)} is too large (expected up to 10^18)")
+    return int(steps)
 
 
 def check_decode_steps(note: Any) -> tuple[int, int]:

@@ -4,6 +4,7 @@ Its message is a single line: what was wrong, what was expected, what to do. The
 and exits with code 2; in Python it is a `ValueError`, so code that catches those keeps working.
 """
 
+import math
 import traceback
 from pathlib import Path
 from sysconfig import get_path
@@ -30,3 +31,8 @@ def shown(value: object) -> str:
     except (ValueError, RecursionError):  # an int of more than 4,300 digits, lists in lists in lists
         text = f"a very large {type(value).__name__}"
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def counted(number: int) -> str:
+    """A whole number in a message: its digits, or its power of ten where nobody would read them."""
+    return f"{number:,}" if abs(number) < 10**15 else f"about 10^{math.floor(math.log10(abs(number)))}"

@@ -6,7 +6,7 @@
 The arrays have the names of `params.flatten`. The metadata has one entry, `handloom`, a JSON object: `version` (of this
 format), `config`, `vocab`, `notes`, and `sha256`, a digest of all of it and of the arrays: a file that was damaged is
 refused, and one model always makes the same bytes. Nothing in a file can run code. A file is written beside its
-place and then moved there, so that there is always a whole file or none.
+place and then moved there, so that there is always a whole file or none. Its name ends in .safetensors.
 """
 
 import hashlib
@@ -28,13 +28,14 @@ from handloom.core.model import Model
 from handloom.core.vocab import Vocab
 
 VERSION = 1
+MODEL_FILE = ".safetensors"
 CELLS = "handloom-cells"  # the entry of a file that holds a network of cells (learn/cell_models.py)
 
 T = TypeVar("T")
 
 
 def save(model: Model, path: str | os.PathLike[str]) -> None:
-    """Write a model file. Interrupted, it leaves what was there before."""
+    """Write a model file, whose name ends in .safetensors. Interrupted, it leaves what was there before."""
     write_model(path, "handloom", model.config.to_json(), model.vocab, model.notes, model.flat)
 
 
@@ -49,16 +50,19 @@ def write_model(
     """The file of a model of any kind; the entry of the metadata tells which."""
     from safetensors.numpy import save as to_bytes
 
+    path = as_path(path)
+    check_place(path)
+    check_suffix(path, "a model file", MODEL_FILE)
     about = {"version": VERSION, "config": config, "vocab": vocab.to_json(), "notes": dict(notes)}
     about["sha256"] = digest(about, arrays)
-    write_atomically(as_path(path), to_bytes(arrays, {entry: json.dumps(about, sort_keys=True)}))
+    write_atomically(path, to_bytes(arrays, {entry: json.dumps(about, sort_keys=True)}))
 
 
 def write_atomically(path: Path, data: bytes) -> None:
     """All of the data at that path, or no change. (A device or a pipe is written to as it is.)"""
     path = check_place(path)
     try:
-        if path.exists() and not path.is_file():
+        if is_special(path):
             path.write_bytes(data)
             return
         mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o666 & ~current_umask()
@@ -94,6 +98,12 @@ def check_place(path: Path) -> Path:
     return place
 
 
+def check_suffix(path: Path, what: str, *suffixes: str) -> None:
+    """Refuse a name that says that a file is something else. (A pipe or a device may have any.)"""
+    if path.suffix.lower() not in suffixes and not is_special(path):
+        raise HandloomError(f"{path}: {what} ends in {' or '.join(suffixes)}; name it {path.stem}{suffixes[0]}")
+
+
 def current_umask() -> int:
     """mkstemp makes private files; a model file gets the permissions of any other."""
     mask = os.umask(0)
@@ -111,6 +121,7 @@ def read_model(path: str | os.PathLike[str], read: Callable[[Any], T]) -> T:
     from safetensors import SafetensorError, safe_open
 
     path = as_path(path)
+    check_ordinary(path)
     if what_is(path) == "folder":
         raise HandloomError(f"{path} is a folder, not a model file; name the .safetensors file")
     if what_is(path) == "nothing":
@@ -147,6 +158,17 @@ def what_is(path: Path) -> str:
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise HandloomError(f"{shown(str(path))} cannot be opened: {why}") from error
+
+
+def is_special(path: Path) -> bool:
+    """Whether it is a pipe or a device."""
+    return what_is(path) == "nothing" and path.exists()
+
+
+def check_ordinary(path: Path) -> None:
+    """Refuse to read a pipe or a device: it may never end, and cannot be read twice."""
+    if is_special(path):
+        raise HandloomError(f"{path} is a pipe or a device (expected a file); copy what it gives into a file first")
 
 
 @dataclass(frozen=True)

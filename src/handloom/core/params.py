@@ -16,16 +16,20 @@ computes its output bias and nothing else.
 `flatten` names each array by its path, `layers.0.W_Q`; these are the names in a model file.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from handloom.core.config import Config, whole
-from handloom.core.errors import HandloomError, shown
+from handloom.core.errors import HandloomError, counted, shown
 
 Params = Mapping[str, Any]  # nested: a mapping of arrays, of mappings, and of a list of mappings
 Shape = tuple[int, ...]
+
+MOST = 2**27  # parameters of a model that is made here: 1 GiB in float64, and twice that while it is made
 
 
 def shapes(config: Config) -> Iterator[tuple[str, Shape]]:
@@ -70,6 +74,15 @@ def norm_shapes(config: Config, at: str) -> Iterator[tuple[str, Shape]]:
         yield at + "w", (config.d_model,)
         if "norm" in config.biases:
             yield at + "b", (config.d_model,)
+
+
+def size(config: Config) -> int:
+    """How many numbers all arrays have together, norms included; nothing is made for it, not even a list of layers."""
+    one, none = (
+        sum(math.prod(shape) for _, shape in shapes(replace(config, layers=layers)))
+        for layers in (min(config.layers, 1), 0)
+    )
+    return none + config.layers * (one - none)
 
 
 def flatten(params: Params) -> dict[str, Any]:
@@ -117,7 +130,9 @@ def random(config: Config, seed: int, scale: float = 0.02, dtype: Any = np.float
 
 
 def build(config: Config, make: Callable[[str, Shape], Any]) -> dict[str, Any]:
-    """Params whose every array is make(name, shape)."""
+    """Params whose every array is make(name, shape). What no memory would hold is refused before any is made."""
+    if (asked := size(config)) > MOST:
+        raise HandloomError(f"Config: {counted(asked)} parameters (expected up to {counted(MOST)}); make it smaller")
     flat = {}
     for name, shape in shapes(config):
         try:

@@ -16,7 +16,9 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
-from handloom.core.errors import HandloomError, shown
+from handloom.core.errors import HandloomError, counted, shown
+
+MOST_NUMBERS = 2_000_000  # tokens that are made rather than given
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,8 @@ class Vocab:
     @classmethod
     def numbers(cls, count: int, **specials: str) -> "Vocab":
         """0, 1, …, count − 1, separated by spaces, then the special tokens."""
+        if count > MOST_NUMBERS:
+            raise HandloomError(f"Vocab: {counted(count)} tokens (expected up to {counted(MOST_NUMBERS)}); give fewer")
         return cls((*map(str, range(count)), *dict.fromkeys(specials.values())), **specials)
 
     def __len__(self) -> int:

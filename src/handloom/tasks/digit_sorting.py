@@ -10,7 +10,8 @@ from itertools import product
 import numpy as np
 
 from handloom.core import HandloomError, Vocab
-from handloom.tasks.task import Ids, Task
+from handloom.core.errors import shown
+from handloom.tasks.task import Ids, Task, check_longest, count_of_sequences
 
 SOME = 100  # numbers, evenly spread, around which hard inputs are made
 
@@ -22,6 +23,7 @@ def ascending_digits(digits: int = 2, length: int = 16, base: int = 10) -> Task:
             "to sort digits takes digits and a length of at least 1 and a base from 2 to 10, "
             f"not digits={digits}, length={length}, base={base}"
         )
+    check_longest(f"digits={shown(digits)}, length={shown(length)}", 2 * length * (digits + 1))
     vocab, values = Vocab.of("0123456789"[:base] + " ="), base**digits
 
     def ask(numbers: Iterable[int]) -> Ids:
@@ -55,7 +57,7 @@ def ascending_digits(digits: int = 2, length: int = 16, base: int = 10) -> Task:
         vocab=vocab,
         oracle=oracle,
         draw=draw,
-        count=sum(values**size for size in range(1, length + 1)),
+        count=count_of_sequences(values, length),
         every=lambda: (ask(some) for size in range(1, length + 1) for some in product(range(values), repeat=size)),
         hard=hard,
     )

@@ -22,7 +22,6 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 from handloom.core import HandloomError
-from handloom.core.config import whole
 from handloom.core.errors import shown
 
 ENCODINGS = ("P10", "P1000", "B1999", "FP15")
@@ -120,10 +119,3 @@ def read_integer(tokens: Sequence[str], base: int = 10) -> int | None:
             return None
         total = base * total + int(digit)
     return -total if sign == "-" else total
-
-
-def whole_within(name: str, value: int, least: int, most: int) -> int:
-    """A parameter that is a whole number, neither too small nor so large that a task could not be held in memory."""
-    if whole(name, value, least) > most:
-        raise HandloomError(f"{name}={shown(value)} must be at most {most}")
-    return int(value)

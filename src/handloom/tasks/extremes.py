@@ -5,7 +5,8 @@ from itertools import product
 
 from handloom.core import Vocab
 from handloom.core.config import whole
-from handloom.tasks.task import Ids, Task
+from handloom.core.errors import shown
+from handloom.tasks.task import Ids, Task, check_longest, count_of_sequences
 
 
 def minimum(n: int = 20, block: int | None = None) -> Task:
@@ -20,6 +21,7 @@ def maximum(n: int = 20) -> Task:
 
 def extreme(n: int, block: int, choose: Callable[[Ids], int]) -> Task:
     whole("n", n, 1), whole("block", block, 1)
+    check_longest(f"n={shown(n)}, block={shown(block)}", block)
 
     def hard() -> Iterator[Ids]:
         """Neighbours, in both orders, once against many, all along the numbers."""
@@ -33,7 +35,7 @@ def extreme(n: int, block: int, choose: Callable[[Ids], int]) -> Task:
         vocab=Vocab.numbers(n),
         oracle=lambda ids: [choose(ids)] if 0 < len(ids) <= block else None,
         draw=lambda rng: rng.integers(0, n, rng.integers(1, block + 1)).tolist(),
-        count=sum(n**length for length in range(1, block + 1)),
+        count=count_of_sequences(n, block),
         every=lambda: (list(ids) for length in range(1, block + 1) for ids in product(range(n), repeat=length)),
         hard=hard,
     )

@@ -17,9 +17,12 @@ import numpy as np
 
 from handloom.core import HandloomError, Vocab
 from handloom.core.config import whole
-from handloom.tasks.task import Ids, Task
+from handloom.core.errors import shown
+from handloom.tasks.task import Ids, Task, check_longest, count_of_sequences, whole_within
 
 Array = np.ndarray[Any, Any]
+
+LARGEST = 10_000  # keys and tokens of a random table: those who make one compare each with all others
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +67,9 @@ def lookup(entries: int = 10, vocab: int = 10, length: int = 5, block: int = 20,
 
 def random_table(entries: int, vocab: int, length: int, seed: int = 0) -> Table:
     """Different keys and any values, all equally likely."""
-    for name, value in (("entries", entries), ("vocab", vocab), ("length", length)):
-        whole(f"lookup: {name}", value, 1)
+    for name, value in (("entries", entries), ("vocab", vocab)):
+        whole_within(f"lookup: {name}", value, 1, LARGEST)
+    check_longest(f"lookup: length={shown(length)}", whole("lookup: length", length, 1))
     if entries > vocab**length:
         raise HandloomError(f"{entries} keys of {length} tokens need more than {vocab} tokens: give a larger vocab")
     rng = np.random.default_rng(whole("lookup: seed", seed, 0))
@@ -86,7 +90,9 @@ def ngrams(text: str, n: int = 6, most: int = 1000) -> Table:
         if len(found) == most:
             break
     if not found:
-        raise HandloomError(f"the text has {len(words)} words, and an {n}-gram needs {n}; give a longer text")
+        raise HandloomError(
+            f"the text has {len(words)} words, and an {shown(n)}-gram needs {shown(n)}; give a longer text"
+        )
     vocab = Vocab(tuple(dict.fromkeys(word for key, value in found.items() for word in (*key, value))))
     keys = [[vocab.ids[word] for word in key] for key in found]
     return Table(np.array(keys), np.array([vocab.ids[word] for word in found.values()]), vocab)
@@ -96,6 +102,8 @@ def table_task(table: Table, block: int) -> Task:
     """What is looked up in this table. The inputs are all prefixes with all keys, and `every` goes through them all."""
     n, length = table.keys.shape
     room = whole("lookup: block", block, length) - length
+    check_longest(f"lookup: block={shown(block)}", block)
+    prefixes = count_of_sequences(len(table.vocab), room)
     keys: list[Ids] = table.keys.tolist()
     answers = {tuple(key): [value] for key, value in zip(keys, table.values.tolist(), strict=True)}
 
@@ -124,7 +132,7 @@ def table_task(table: Table, block: int) -> Task:
         vocab=table.vocab,
         oracle=oracle,
         draw=draw,
-        count=n * sum(len(table.vocab) ** size for size in range(room + 1)),
+        count=None if prefixes is None else n * (1 + prefixes),
         every=every,
         hard=hard,
     )

@@ -21,8 +21,8 @@ import numpy as np
 from handloom.core import HandloomError, Vocab
 from handloom.core.config import is_number
 from handloom.core.errors import shown
-from handloom.tasks.encodings import Encoding, encoding, whole_within
-from handloom.tasks.task import Ids, Task
+from handloom.tasks.encodings import Encoding, encoding
+from handloom.tasks.task import Ids, Task, whole_within
 
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, int]

@@ -38,6 +38,7 @@ class Entry:
         return made
 
 
+LARGEST = 10**18  # of whole numbers, which is still one for NumPy
 KINDS = {int: "a whole number", float: "a number", str: "text"}  # what parameters may be
 
 
@@ -106,6 +107,8 @@ def checked(what: str, kind: type, value: Any, write: str) -> Any:
         value = float(value)
     if not isinstance(value, kind) or (isinstance(value, float) and not math.isfinite(value)):
         raise HandloomError(f"{what}={shown(value)} is not {KINDS[kind]}; write {write}")
+    if kind is int and abs(value) > LARGEST:
+        raise HandloomError(f"{what}={shown(value)} is too large (expected up to 10^18); write {write}")
     return value
 
 

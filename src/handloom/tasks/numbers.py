@@ -14,9 +14,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from handloom.core import Vocab
-from handloom.tasks.encodings import read_integer, whole_within, write_integer
+from handloom.tasks.encodings import read_integer, write_integer
 from handloom.tasks.sums import Pair
-from handloom.tasks.task import Ids, Task
+from handloom.tasks.task import Ids, Task, whole_within
 
 EOS = "<eos>"
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from handloom.core import Vocab
 from handloom.tasks.sums import EQUALS, PLUS, Pair, padded, pairs, spell, value
-from handloom.tasks.task import Ids, Task
+from handloom.tasks.task import Ids, Task, whole_within
 
 BOS, EOS = 12, 13
 
@@ -29,6 +29,7 @@ def product_vocab() -> Vocab:
 
 def unpadded_addition(digits: int = 2) -> Task:
     """The sum of two numbers of up to that many digits, without zeros in front, between <bos> and <eos>."""
+    whole_within("digits", digits, 1, 18)  # such numbers NumPy can draw
 
     def draw(rng: np.random.Generator) -> Pair:
         a, b = (int(rng.integers(0, 10 ** rng.integers(1, digits + 1))) for _ in range(2))

@@ -6,7 +6,8 @@ from itertools import product
 import numpy as np
 
 from handloom.core import HandloomError, Vocab
-from handloom.tasks.task import Ids, Task
+from handloom.core.errors import shown
+from handloom.tasks.task import Ids, Task, check_longest
 
 FEW = 50_000  # texts that are cheap to go through when a task is made
 
@@ -32,10 +33,12 @@ def has_phantom(ids: Ids, length: int) -> bool:
 
 def searching(tokens: int, length: int, block: int, phantoms: bool) -> Task:
     if tokens < 1 or length < 1 or block <= length:
+        given = f"tokens={shown(tokens)}, length={shown(length)}, block={shown(block)}"
         raise HandloomError(
-            f"tokens={tokens}, length={length}, block={block}: search needs at least 1 token, a length of at least 1 "
-            "and a block of at least one more"
+            f"{given}: search needs at least 1 token, a length of at least 1 and a block of at least one more"
         )
+    check_longest(f"block={shown(block)}", block)
+    vocab = Vocab.numbers(tokens)
 
     def oracle(ids: Ids) -> Ids | None:
         query = ids[len(ids) - length :]
@@ -65,7 +68,7 @@ def searching(tokens: int, length: int, block: int, phantoms: bool) -> Task:
     return Task(
         takes=f"up to {block} tokens, the last {length} of which stand once before{beginning}, "
         f"such as {example(tokens, length)}",
-        vocab=Vocab.numbers(tokens),
+        vocab=vocab,
         oracle=oracle,
         draw=draw,
         count=sum(1 for _ in every()) if few else None,

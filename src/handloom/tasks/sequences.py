@@ -23,10 +23,9 @@ import numpy as np
 from handloom.core import HandloomError, Vocab
 from handloom.core.config import whole
 from handloom.core.errors import shown
-from handloom.tasks.encodings import whole_within
 from handloom.tasks.language import Language
 from handloom.tasks.strings import lengths, said
-from handloom.tasks.task import Ids, Task
+from handloom.tasks.task import Ids, Task, whole_within
 
 Array = np.ndarray[Any, Any]
 

@@ -13,12 +13,15 @@ import numpy as np
 
 from handloom.core import Vocab
 from handloom.core.config import whole
-from handloom.tasks.task import Ids, Task
+from handloom.core.errors import shown
+from handloom.core.vocab import MOST_NUMBERS
+from handloom.tasks.task import COUNTED, Ids, Task, check_longest, count_of_sequences, whole_within
 
 
 def ascending(n: int = 28, block: int = 100) -> Task:
     """Different numbers from 1 to n − 1 and then 0, in a block that must hold all but the last number of the answer."""
-    most = min(n - 1, (block + 1) // 2)
+    check_longest(f"block={shown(block)}", block)
+    vocab, most = Vocab.numbers(n), min(n - 1, (block + 1) // 2)
 
     def oracle(ids: Ids) -> Ids | None:
         numbers, end = ids[:-1], ids[-1:]
@@ -39,10 +42,10 @@ def ascending(n: int = 28, block: int = 100) -> Task:
 
     return Task(
         takes=f"1 to {most} different numbers from 1 to {n - 1} and then 0, such as {example(n, most)} 0",
-        vocab=Vocab.numbers(n),
+        vocab=vocab,
         oracle=oracle,
         draw=draw,
-        count=sum(perm(n - 1, length) for length in range(1, most + 1)),
+        count=sum(perm(n - 1, length) for length in range(1, most + 1)) if most <= COUNTED else None,
         every=lambda: ([*ids, 0] for length in range(1, most + 1) for ids in permutations(range(1, n), length)),
         hard=hard,
     )
@@ -50,8 +53,8 @@ def ascending(n: int = 28, block: int = 100) -> Task:
 
 def ascending_with_repeats(n: int = 1001, length: int = 16, lowest: int = 1) -> Task:
     """Up to `length` numbers, with repeats, out of n − 1 many from `lowest` on, and then the end token."""
-    values = end = whole("sort: n", n, 2) - 1
-    whole("sort: length", length, 1)
+    values = end = whole_within("sort: n", n, 2, MOST_NUMBERS) - 1
+    check_longest(f"sort: length={shown(length)}", 2 * whole("sort: length", length, 1))
     sign = "0" if lowest > 0 else "="
 
     def oracle(ids: Ids) -> Ids | None:
@@ -82,7 +85,7 @@ def ascending_with_repeats(n: int = 1001, length: int = 16, lowest: int = 1) -> 
         vocab=Vocab((*map(str, range(lowest, lowest + values)), sign)),
         oracle=oracle,
         draw=draw,
-        count=sum(values**size for size in range(1, length + 1)),
+        count=count_of_sequences(values, length),
         every=lambda: ([*ids, end] for size in range(1, length + 1) for ids in product(range(values), repeat=size)),
         hard=hard,
     )

@@ -11,7 +11,8 @@ import numpy as np
 
 from handloom.core import Vocab
 from handloom.core.config import whole
-from handloom.tasks.task import Ids, Task
+from handloom.core.errors import shown
+from handloom.tasks.task import Ids, Task, check_longest
 
 Pair = tuple[int, int]
 
@@ -74,7 +75,8 @@ def pairs(
     hard: Callable[[], Iterable[Pair]],
 ) -> Task:
     """A task about two numbers of up to so many digits: how a question is asked and read, and what is answered."""
-    most = 10 ** whole("digits", digits, 1)
+    check_longest(f"digits={shown(digits)}", 4 * whole("digits", digits, 1))
+    most = 10**digits
 
     def oracle(ids: Ids) -> Ids | None:
         numbers = read(ids)

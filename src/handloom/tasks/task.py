@@ -19,10 +19,14 @@ from typing import Literal, Protocol
 import numpy as np
 
 from handloom.core import HandloomError, Vocab
-from handloom.core.errors import shown
+from handloom.core.config import whole
+from handloom.core.errors import counted, shown
 
 Ids = list[int]
 Verdict = Literal["right", "wrong", "malformed"]
+
+LONGEST = 10_000  # tokens of an input: attention over more, position by position, would fill the memory
+COUNTED = 1_000  # tokens of an input up to which all inputs are counted: nobody goes through more
 
 
 class Learnable(Protocol):
@@ -89,3 +93,21 @@ class Task:
         if self.formed is not None and not self.formed(said):
             return "malformed"
         return "right" if self.near is not None and self.near(asked, said) else "wrong"
+
+
+def whole_within(name: str, value: int, least: int, most: int) -> int:
+    """A parameter that is a whole number, neither too small nor so large that a task could not be held in memory."""
+    if whole(name, value, least) > most:
+        raise HandloomError(f"{name}={shown(value)} must be at most {most}")
+    return int(value)
+
+
+def check_longest(what: str, tokens: int) -> None:
+    """Refuse parameters of a task, named in `what`, by which an input would be longer than can be run."""
+    if tokens > LONGEST:
+        raise HandloomError(f"{what}: inputs of {counted(tokens)} tokens (expected up to {LONGEST:,}); choose smaller")
+
+
+def count_of_sequences(values: int, longest: int) -> int | None:
+    """How many sequences of 1 to `longest` tokens out of so many there are; None where they are very long."""
+    return sum(values**length for length in range(1, longest + 1)) if longest <= COUNTED else None

@@ -21,7 +21,7 @@ from handloom.core.engines import Decoder, choose_engine
 from handloom.core.errors import shown, told
 from handloom.core.memory import keep_freed_memory
 from handloom.tasks import Task
-from handloom.tasks.task import Ids
+from handloom.tasks.task import Ids, whole_within
 from handloom.write.certificate import Certificate, Progress
 from handloom.write.programs import prover_of, task_of
 
@@ -69,7 +69,7 @@ def certify(
         for prompt in islice(some_inputs(task), FEW):  # the longest are among them, and need not be waited for
             check_fits(model, prompt, answered(task, prompt))
     else:
-        most = whole("samples", SAMPLES if samples is None else samples, 1)
+        most = whole_within("samples", SAMPLES if samples is None else samples, 1, 10**9)
         rng = np.random.default_rng(whole("seed", seed, 0))
         method, inputs = "sampled", islice(some_inputs(task, rng), most)
     keep_freed_memory()

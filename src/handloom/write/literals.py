@@ -23,7 +23,7 @@ import numpy as np
 
 from handloom.core import HandloomError
 from handloom.core.config import whole
-from handloom.core.errors import shown
+from handloom.core.errors import counted, shown
 from handloom.core.files import one_line
 from handloom.write.encodings import circle, on_circle, padding, turn
 
@@ -49,7 +49,8 @@ def evaluate(text: str) -> Any:
             warnings.simplefilter("ignore")  # of odd escapes in strings
             tree = ast.parse(text, mode="eval").body
     except SyntaxError as error:
-        raise HandloomError(f"line {error.lineno or 1} cannot be read: {error.msg}") from error
+        why = "a number has too many digits" if "integer string conversion" in error.msg else error.msg
+        raise HandloomError(f"line {error.lineno or 1} cannot be read: {why}") from error
     except ValueError as error:
         raise HandloomError(f"the text cannot be read: {one_line(error)}") from error
     except (RecursionError, MemoryError) as error:
@@ -75,8 +76,10 @@ class Evaluation:
         try:
             if self.depth > MOST_NESTED:
                 raise HandloomError(f"this is nested deeper than {MOST_NESTED}")
+            if isinstance(node, ast.Attribute):
+                raise HandloomError(f"{shown('.' + node.attr)}: the language has no attributes; {WHAT_THERE_IS}")
             if type(node) not in KINDS:
-                raise HandloomError(f"this ({type(node).__name__}) is not a part of the language")
+                raise HandloomError(f"this ({type(node).__name__}) is not a part of the language; {WHAT_THERE_IS}")
             return KINDS[type(node)](self, node)
         except HandloomError:
             self.line = self.line or node.lineno
@@ -88,7 +91,7 @@ class Evaluation:
         """Count numbers before they are made."""
         self.numbers += size
         if self.numbers > MOST_NUMBERS:
-            raise HandloomError(f"this makes {self.numbers:,} numbers; a text may make {MOST_NUMBERS:,}")
+            raise HandloomError(f"this makes {counted(self.numbers)} numbers; a text may make {MOST_NUMBERS:,}")
 
     def constant(self, node: ast.Constant) -> Any:
         if not isinstance(node.value, int | float | str | None):
@@ -124,9 +127,11 @@ class Evaluation:
         return math.pi
 
     def call(self, node: ast.Call) -> Any:
-        name = node.func.id if isinstance(node.func, ast.Name) else type(node.func).__name__
-        if name not in FUNCTIONS:
-            raise HandloomError(f"there is no function {shown(name)}; there are {', '.join(FUNCTIONS)}")
+        name = getattr(node.func, "id", "") or getattr(node.func, "attr", "")  # eye, or that of np.eye
+        if not isinstance(node.func, ast.Name) or name not in FUNCTIONS:
+            called = name if isinstance(node.func, ast.Name) else f"….{name}" if name else type(node.func).__name__
+            hint = f"write {name}(…)" if name in FUNCTIONS else f"there are {', '.join(FUNCTIONS)}"
+            raise HandloomError(f"there is no function {shown(called)}; {hint}")
         function = FUNCTIONS[name]
         given = [self.value(argument) for argument in node.args]
         takes = function.takes if function.takes != "*" else "n" * len(given)
@@ -204,10 +209,11 @@ def blocks(parts: list[list[Array]]) -> Array:
 def rows(matrix: Array, which: list[int]) -> Array:
     """Some rows of a matrix, in this order."""
     if wrong := [i for i in which if i >= len(matrix)]:
-        raise HandloomError(f"there is no row {wrong[0]}; they are 0 to {len(matrix) - 1}")
+        raise HandloomError(f"there is no row {shown(wrong[0])}; they are 0 to {len(matrix) - 1}")
     return matrix[np.array(which, int)]
 
 
+WHAT_THERE_IS = "there are numbers, text in quotes, lists, dicts, + - * / and functions such as circle(3)"
 FUNCTIONS = {
     "zeros": Function("zeros(n), zeros(n, m) or zeros(n, m, k)", "*", lambda *n: math.prod(n), lambda *n: np.zeros(n)),
     "ones": Function("ones(n), ones(n, m) or ones(n, m, k)", "*", lambda *n: math.prod(n), lambda *n: np.ones(n)),

@@ -20,11 +20,14 @@ import numpy as np
 
 from handloom.core import Config, HandloomError, Model, params
 from handloom.core.config import whole
+from handloom.core.errors import counted
 from handloom.tasks.lookup import Array, Table, random_table
+from handloom.tasks.task import whole_within
 from handloom.write.book import BOOK
 from handloom.write.encodings import circle, padding, turn
 
 HARD, LOUD = 1e8, 1e6
+WIDEST = 1000  # dimensions of a hash
 RATE = 0.1  # of the optimiser's first half; in the second it falls to nothing
 APART = 0.01  # by how much a key must be more like itself than like any other, as a part of its likeness to itself
 
@@ -190,7 +193,12 @@ def sums_by_value(table: Table, h: Array) -> Array:
 def random_hash(table: Table, dims: int, seed: int) -> tuple[Array, Array]:
     """Tokens that layer norm keeps, and matrices that change no vector's length by much and leave its mean 0; all at
     random."""
-    whole("lookup: dims", dims, 2)
+    whole_within("lookup: dims", dims, 2, WIDEST)
+    if (size := table.length * dims**2) > params.MOST:
+        raise HandloomError(
+            f"lookup: {counted(size)} numbers in its hash (expected up to {counted(params.MOST)}); "
+            "take fewer dims or shorter keys"
+        )
     rng = np.random.default_rng(whole("lookup: seed", seed, 0))
     E = layer_norm(rng.normal(size=(len(table.vocab), dims)))
     M = rng.normal(size=(table.length, dims, dims)) / np.sqrt(table.length * dims)
@@ -200,14 +208,16 @@ def random_hash(table: Table, dims: int, seed: int) -> tuple[Array, Array]:
 def apart(table: Table, seed: int) -> tuple[Array, Array, Array]:
     """A random hash in the fewest dimensions in which one of ten keeps all keys, and all tokens, apart, and the keys'
     hashes as layer norm leaves them."""
-    for dims in range(2, 1000):
+    for dims in range(2, WIDEST):
         for attempt in range(10):
             E, M = random_hash(table, dims, 1000 * seed + attempt)
             h = hashes(table, E, M)
             y = h / np.sqrt((h * h).sum(-1, keepdims=True) / (dims + 3))
             if spread(E) > APART * dims and spread(y) > APART * (dims + 3):
                 return E, M, y
-    raise HandloomError("no random hash of up to 1000 dimensions keeps the keys of this table apart: try another seed")
+    raise HandloomError(
+        f"no random hash of up to {WIDEST} dimensions keeps the keys of this table apart: try another seed"
+    )
 
 
 def spread(y: Array) -> float:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from handloom.core import Config, HandloomError, Model, params
+from handloom.core.errors import shown
 from handloom.tasks.products import EOS, product_vocab, shortest, unpadded_vocab
 from handloom.tasks.sums import PLUS
 from handloom.write.book import BOOK
@@ -23,9 +24,11 @@ from handloom.write.sum_variants import fixed, write_some
 from handloom.write.sums import HARD, LOUD
 
 # sums
+MOST_BY_HEART = 4  # digits: of five there are more than a hundred million parameters
 GROWN = np.sqrt(14 / 13)  # what layer norm multiplies by, when 13 of 14 dimensions are fixed and one is 0
 
 # products
+MOST_DIGITS = 50  # of which a product is still a float, if not an exact one
 NEVER = 40.0  # exp(−40) is less than the rounding of 1
 SMALL = 1e-8  # numbers are written so small, and beside their negatives, that layer norm does not see them
 WIDER = np.sqrt(14 / 12)  # what layer norm multiplies by, when 12 of 14 dimensions are fixed and two are 0
@@ -42,8 +45,8 @@ def unpadded_addition(digits: int = 2) -> Model:
 
     Dimensions: 0 to 5 the token (`sign_vectors`), 6 to 8 its position on a circle, 9 its position as a number, 10 the
     constant 1, 11 and 12 for layer norm, 13 for what is being computed."""
-    if digits < 1:
-        raise HandloomError(f"digits={digits} must be at least 1")
+    if not 1 <= digits <= MOST_BY_HEART:
+        raise HandloomError(f"digits={shown(digits)} must be from 1 to {MOST_BY_HEART}: it knows every sum by heart")
     table = answers_of_sums(digits)
     config = Config(
         vocab=14, block=3 * digits + 4, d_model=14, layers=2, heads=max(digits, 3), d_head=4,
@@ -167,8 +170,8 @@ def multiplication(digits: int = 2) -> Model:
 
     Dimensions: 0 to 4 the token (`factor_vectors`), 5 to 7 its position on a circle, 8 the constant 1, 9 whether it
     stands in the second number, 10 and 11 for layer norm, 12 and 13 what is being computed and its negative."""
-    if digits < 1:
-        raise HandloomError(f"digits={digits} must be at least 1")
+    if not 1 <= digits <= MOST_DIGITS:
+        raise HandloomError(f"digits={shown(digits)} must be from 1 to {MOST_DIGITS}; float64 is enough for 6")
     block = 4 * digits + 1
     config = Config(
         vocab=12, block=block, d_model=14, layers=2, heads=3 * digits - 1, d_head=4, d_ff=36 * digits, **BOOK

@@ -16,19 +16,21 @@ from handloom.tasks import Task, naming
 from handloom.write.catalogue import PROGRAMS, Program
 from handloom.write.certificate import Certificate, Progress
 
-LARGEST = 1_000_000  # a parameter that notes may have
-
 
 def program(name: str, **parameters: Any) -> Model:
     """The model of a program. Parameters may stand in the name: `addition:digits=3,base=10`."""
     chosen, given = find(name, parameters)
+    task_for(chosen, given)  # refuses sizes that no memory would hold, before anything is made
     model = chosen.build(**given)
     return model.with_(notes={"made": "written", "program": chosen.name, "parameters": given, **model.notes})
 
 
 def task(name: str, **parameters: Any) -> Task:
     """The task of a program, named in the same way."""
-    chosen, given = find(name, parameters)
+    return task_for(*find(name, parameters))
+
+
+def task_for(chosen: Program, given: dict[str, Any]) -> Task:
     values = {key: p.default for key, p in naming.parameters(chosen.name, chosen.build).items()} | given
     known = inspect.signature(chosen.task).parameters
     return chosen.task(**{key: value for key, value in values.items() if key in known})
@@ -39,8 +41,6 @@ def task_of(model: Model) -> Task | None:
     name, given = model.notes.get("program"), model.notes.get("parameters")
     if not isinstance(name, str) or name not in PROGRAMS or not isinstance(given, dict):
         return None
-    if any(isinstance(value, int) and value > LARGEST for value in given.values()):
-        return None  # a file may say anything, and a task of a billion tokens would fill the memory
     try:
         return task(name, **given)
     except HandloomError:

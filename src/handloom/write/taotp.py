@@ -17,7 +17,6 @@ as an expression: zeros(2, 3), 1e6 * eye(3), circle(11). docs/taotp.md lists all
 and what a text may make is bounded.
 """
 
-import math
 import os
 from collections.abc import Iterator
 from dataclasses import fields
@@ -28,8 +27,8 @@ import numpy as np
 from handloom.core import Config, HandloomError, Model, Vocab
 from handloom.core import params as parameters
 from handloom.core.config import whole
-from handloom.core.errors import shown
-from handloom.core.files import as_path, what_is, write_atomically
+from handloom.core.errors import counted, shown
+from handloom.core.files import as_path, check_ordinary, what_is, write_atomically
 from handloom.write.book import BOOK
 from handloom.write.literals import MOST_NUMBERS, MOST_TEXT, Array, as_array, evaluate, spell
 
@@ -68,6 +67,7 @@ DECIDED = ("vocab", "block", "d_model", "layers", "tied")  # by the other entrie
 def load_taotp(path: str | os.PathLike[str]) -> Model:
     """The model in a .taotp file."""
     path = as_path(path)
+    check_ordinary(path)
     if what_is(path) != "file":
         raise HandloomError(f"{path}: {'is a folder' if what_is(path) == 'folder' else 'no such file'}")
     try:
@@ -118,9 +118,9 @@ def build(entries: Any) -> Model:
 def assemble(entries: Entries) -> tuple[Config, dict[str, Array]]:
     """The Config that entries imply, and all arrays; those that are not given do nothing."""
     given, norms, config = gather(entries)
-    largest = sum(math.prod(shape) for _, shape in parameters.shapes(config))
+    largest = parameters.size(config)
     if largest > MOST_NUMBERS:
-        raise HandloomError(f"the model has {largest:,} entries; a .taotp text may have up to {MOST_NUMBERS:,}")
+        raise HandloomError(f"the model has {counted(largest)} entries; a .taotp text may have up to {MOST_NUMBERS:,}")
     flat = {name: np.full(shape, float(parameters.is_gain(name))) for name, shape in parameters.shapes(config)}
     for (name, target), array in (given | norms).items():
         if target in flat:
