@@ -42,7 +42,7 @@ def test_a_comma_separates_only_in_front_of_a_parameter():
     }
 
 
-@given(st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.text(max_size=30))
+@given(st.integers(-(10**18), 10**18), st.floats(allow_nan=False, allow_infinity=False), st.text(max_size=30))
 def test_what_is_written_is_read_back(size, rate, rule):
     """But for a text that has a comma and a parameter's name in it."""
     if not any(f",{name}=" in rule for name in ("size", "rate", "rule")):

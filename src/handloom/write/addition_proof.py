@@ -12,60 +12,33 @@ of the answer, the token that stands there and the digits of this place, its sto
 nine, and whether that one makes a carry.
 
 Boxes have six coordinates, (high − low) / 2 and the other five directions, where the stream has seven. That is exact,
-as all that is written into this stream has mean 0, which is checked. After every step a box is made wider by WIDER on
-each side: more than float64 rounds away in a step, here or in a run of the model (numbers stay below 10⁵, where it
-rounds by 10⁻¹¹). About float32 nothing is proven.
+as all that is written into this stream has mean 0, which is checked.
+
+Rounding: after every step a box is made wider on each side by the part ROUND, 512 times what one rounding is, of the
+largest number that the step adds up, here or in a run of the model. A run rounds by less: no step has more than some
+50 operations. What numbers a step adds up is known in all seven directions (they may cancel in six): behind a norm none
+is above NORMED, and those of the stream add up to no more than LARGEST, which is checked. In a run the mean is not
+quite 0, but rounded; a norm takes it away, and is made wider for it by ROUND of LARGEST. About float32 nothing is
+proven.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from handloom.core import HandloomError, Model
 from handloom.core.params import is_norm
-from handloom.tasks.sums import EQUALS, PLUS
+from handloom.tasks.sums import EQUALS, PLUS, sum_vocab
 from handloom.write.addition import D, small_addition
 from handloom.write.certificate import Certificate, Progress
 from handloom.write.encodings import Array
+from handloom.write.intervals import ROUND, Box, hull_over, spread, stack, total
 
-WIDER = 1e-9
+LARGEST = 2.0**13  # what the numbers of the stream at one position may add up to
+EXPONENTIAL = 64 * ROUND  # of exp(x), where x, down to −745, is rounded too
+NORMED = 3.0  # no number is larger behind a norm: their squares add up to 7
 CASES = np.add.outer(np.arange(10), np.arange(10))  # the sum of two digits
-
-
-@dataclass(frozen=True)
-class Box:
-    """All vectors between low and high, (..., m)."""
-
-    low: Array
-    high: Array
-
-    def __getitem__(self, at: Any) -> "Box":
-        return Box(self.low[at], self.high[at])
-
-    def __add__(self, other: "Box") -> "Box":
-        return Box(self.low + other.low - WIDER, self.high + other.high + WIDER)
-
-    def __matmul__(self, matrix: Array) -> "Box":
-        up, down = np.maximum(matrix, 0.0), np.minimum(matrix, 0.0)
-        return Box(self.low @ up + self.high @ down - WIDER, self.high @ up + self.low @ down + WIDER)
-
-    def __mul__(self, other: "Box") -> "Box":
-        corners = np.stack([self.low * other.low, self.low * other.high, self.high * other.low, self.high * other.high])
-        return Box(corners.min(0) - WIDER, corners.max(0) + WIDER)
-
-    def hull(self) -> "Box":
-        """One box around all."""
-        return Box(self.low.reshape(-1, self.low.shape[-1]).min(0), self.high.reshape(-1, self.high.shape[-1]).max(0))
-
-    def square(self) -> "Box":
-        least = np.maximum(0.0, np.maximum(self.low, -self.high))
-        return Box(least**2, np.maximum(self.low**2, self.high**2))
-
-
-def hull_over(box: Box, axis: int) -> Box:
-    return Box(box.low.min(axis), box.high.max(axis))
 
 
 def reads(W: Array) -> Array:
@@ -80,18 +53,54 @@ def writes(W: Array) -> Array:
     return np.concatenate([(W[..., :1] - W[..., 1:2]) / 2, W[..., 2:]], axis=-1)
 
 
+class Reads:
+    """A matrix (D, m) that reads what is behind a norm. What is read may be off by `rounding`, (m,)."""
+
+    def __init__(self, W: Array) -> None:
+        self.six, self.sizes = reads(W), np.abs(W).sum(0)
+        self.rounding = ROUND * NORMED * self.sizes
+
+    def __call__(self, normed: Box) -> Box:
+        return (normed @ self.six).wider(self.rounding)
+
+
+class Writes:
+    """Rows (m, D) that are written into the stream, as often as is said."""
+
+    def __init__(self, W: Array) -> None:
+        self.six = writes(W)
+        self.sizes = np.abs(self.six).sum(-1)  # none of the seven numbers of a row is larger
+
+    def __call__(self, amounts: Box) -> Box:
+        self.check(amounts)
+        return (amounts @ self.six).wider(ROUND * LARGEST)
+
+    def check(self, amounts: Box) -> None:
+        check_largest(amounts.size @ self.sizes)
+
+
+def check_largest(sizes: Array) -> None:
+    if not np.all(sizes <= LARGEST):  # nor are they NaN
+        raise HandloomError(f"no proof: numbers in the stream add up to more than {LARGEST:,.0f}")
+
+
 def norm(x: Box, eps: float) -> Box:
     """Layer norm. The mean is 0; high and low are ±x₀ less half the sum of the others."""
-    return x * one_over_scale(x, eps)
+    by = one_over_scale(x, eps)
+    return (x * by).wider(ROUND * LARGEST * by.high)
 
 
 def one_over_scale(x: Box, eps: float) -> Box:
+    check_largest(x.size.sum(-1))
     squares, half = x.square(), Box(x.low[..., 1:].sum(-1) / 2, x.high[..., 1:].sum(-1) / 2).square()
     low, high = (
         np.sqrt((2 * s[..., 0] + 2 * h + s[..., 1:].sum(-1)) / D + eps)[..., None]
         for s, h in ((squares.low, half.low), (squares.high, half.high))
     )
-    return Box(1 / (high + WIDER), 1 / (low - WIDER))
+    low, high = low * (1 - ROUND) - ROUND * LARGEST, high * (1 + ROUND) + ROUND * LARGEST
+    if not np.all(low > 0.0):
+        raise HandloomError("no proof: a norm may divide by nearly nothing")
+    return Box((1 - ROUND) / high, (1 + ROUND) / low)
 
 
 class Layer:
@@ -99,38 +108,42 @@ class Layer:
 
     def __init__(self, weights: Any, eps: float) -> None:
         self.eps = eps
-        self.Q, self.K, self.V = (reads(weights[name][0]) for name in ("W_Q", "W_K", "W_V"))
-        self.O, self.W_in, self.W_out = writes(weights["W_O"][0]), reads(weights["W_in"]), writes(weights["W_out"])
+        self.Q, self.K, self.V = (Reads(weights[name][0]) for name in ("W_Q", "W_K", "W_V"))
+        self.O, self.W_in, self.W_out = Writes(weights["W_O"][0]), Reads(weights["W_in"]), Writes(weights["W_out"])
 
     def __call__(self, own: Box, others: Sequence[Box | list[Box]]) -> Box:
         """A position's stream behind the layer: `own` in front of it, attention to itself and to `others`, where a list
         stands for one position, which is in one of its boxes. Boxes may have dimensions in front: cases, which are
         matched like NumPy's."""
-        query = norm(own, self.eps) @ self.Q
+        query = self.Q(norm(own, self.eps))
         positions = [p if isinstance(p, list) else [p] for p in [own, *others]]
         low, high = compare(query, *zip(*(self.key(box) for p in positions for box in p), strict=True))
         starts = np.cumsum([0, *(len(p) for p in positions[:-1])])
         low, high = np.minimum.reduceat(low, starts, 0), np.maximum.reduceat(high, starts, 0)
-        x = own + mix(low, high, [hull_over(norm(spread(p), self.eps) @ self.V, 0) for p in positions]) @ self.O
+        x = own + self.O(mix(low, high, [hull_over(self.V(norm(spread(p), self.eps)), 0) for p in positions]))
         return x + self.mlp(norm(x, self.eps))
 
     def key(self, x: Box) -> tuple[Box, Box]:
         """A key at the middle of what the norm may divide by, and by which part of itself it may be longer."""
         by = one_over_scale(x, self.eps)
         middle = (by.low + by.high) / 2
-        return (x @ self.K) * Box(middle, middle), Box(by.low / middle - 1, by.high / middle - 1)
+        key = (x @ self.K.six) * Box(middle, middle)
+        normed = ROUND * LARGEST * by.high  # by which what is read may be off, as in `norm`
+        longer = Box(by.low / middle - 1, by.high / middle - 1).wider(ROUND)
+        return key.wider(self.K.rounding + normed * self.K.sizes), longer
 
     def mlp(self, x: Box) -> Box:
         """Neurons that are active in all of a box are one linear map: where one takes away what another adds, it does
         so for the same x."""
-        pre = x @ self.W_in
-        active = pre.low > 0.0
-        rest = Box(np.where(active, 0.0, np.maximum(pre.low, 0.0)), np.where(active, 0.0, np.maximum(pre.high, 0.0)))
-        out = rest @ self.W_out
+        pre = self.W_in(x)
+        hidden, active = Box(np.maximum(pre.low, 0.0), np.maximum(pre.high, 0.0)), pre.low > 0.0
+        self.W_out.check(hidden)
+        out = self.W_out(Box(np.where(active, 0.0, hidden.low), np.where(active, 0.0, hidden.high)))
         low, high = np.zeros_like(out.low), np.zeros_like(out.high)
         for which in np.unique(active.reshape(-1, active.shape[-1]), axis=0):
             here = (active == which).all(-1)
-            linear = x[here] @ (self.W_in[:, which] @ self.W_out[which])
+            linear = x[here] @ (self.W_in.six[:, which] @ self.W_out.six[which])
+            linear = linear.wider(ROUND * LARGEST + self.W_in.rounding[which] @ self.W_out.sizes[which])
             low[here], high[here] = linear.low, linear.high
         return out + Box(low, high)
 
@@ -142,32 +155,23 @@ def compare(query: Box, keys: Sequence[Box], longer: Sequence[Box]) -> tuple[Arr
     middle = (all_keys.low + all_keys.high) / 2  # (source, ..., K)
     best = ((query.low + query.high) / 2 * middle).sum(-1).argmax(0)
     c = np.take_along_axis(middle, best[None, ..., None], 0)
-    ahead = total(query * Box(all_keys.low - c - WIDER, all_keys.high - c + WIDER))
+    ahead = total(query * Box(all_keys.low - c, all_keys.high - c))
     score = ahead + total(query * all_keys) * spread(longer, (*middle.shape[1:-1], 1))[..., 0]
+    score = score.wider(ROUND * (query.size * all_keys.size).sum(-1).max(0))  # of all that is compared, c among it
     root = np.sqrt(middle.shape[-1])
-    return score.low / root - WIDER, score.high / root + WIDER
-
-
-def total(x: Box) -> Box:
-    return Box(x.low.sum(-1) - WIDER, x.high.sum(-1) + WIDER)
-
-
-def spread(boxes: Sequence[Box], shape: tuple[int, ...] = ()) -> Box:
-    """Boxes stacked (box, ..., m), all with the same cases in front, and those of `shape`."""
-    shape = np.broadcast_shapes(*(box.low.shape for box in boxes), shape)
-    return stack([Box(np.broadcast_to(box.low, shape), np.broadcast_to(box.high, shape)) for box in boxes])
+    return score.low / root, score.high / root
 
 
 def mix(low: Array, high: Array, values: Sequence[Box]) -> Box:
     """Softmax. Weights add up to 1, so that all may be measured from a centre c: Σ w v = c + Σ w (v − c)."""
     e_low, e_high = np.exp(low - high.max(0)), np.exp(high - high.max(0))
-    w_low = (share(e_low, e_high, 0.0) * (1 - WIDER))[..., None]
-    w_high = (share(e_high, e_low, 1.0) * (1 + WIDER))[..., None]
+    w_low = (share(e_low, e_high, 0.0) * (1 - EXPONENTIAL))[..., None]
+    w_high = (share(e_high, e_low, 1.0) * (1 + EXPONENTIAL))[..., None]
     v = spread(values, w_low.shape[1:])
     c = ((w_low + w_high) * (v.low + v.high)).sum(0) / (2 * (w_low + w_high).sum(0))
     least = np.minimum(w_low * (v.low - c), w_high * (v.low - c)).sum(0)
     most = np.maximum(w_low * (v.high - c), w_high * (v.high - c)).sum(0)
-    return Box(c + least - WIDER, c + most + WIDER)
+    return Box(c + least, c + most).wider(ROUND * v.size.max(0))
 
 
 def share(e: Array, others: Array, if_unknown: float) -> Array:
@@ -180,10 +184,15 @@ def prove(model: Model, progress: Progress | None = None) -> Certificate:
     """That the model adds any two numbers of as many digits as its block is for, in float64. A model of which that
     cannot be shown is refused; it may be right all the same."""
     n = (model.config.block - 2) // 3
+    if model.vocab != sum_vocab():
+        raise HandloomError(
+            f"the proof is about the tokens {sum_vocab().sample()}; the model has {model.vocab.sample()}"
+        )
     plain = all(np.all(array == 1.0) for name, array in model.flat.items() if is_norm(name))
     if model.config != small_addition(n).config or not plain:
         raise HandloomError(f"the model is not of the shape of small_addition({n}); the proof is about that one only")
-    margin = Proof(model.astype(np.float64), n).margin(progress)
+    with np.errstate(all="ignore"):  # what overflows proves nothing
+        margin = Proof(model.astype(np.float64), n).margin(progress)
     if not margin > 0:
         raise HandloomError("no proof: there are cases in which the intervals do not show the right digit to win")
     return Certificate("proof", 100**n, True, margin, "float64", "intervals over cases")
@@ -199,7 +208,8 @@ class Proof:
         self.layers = [Layer(weights, model.config.eps) for weights in p["layers"]]
         self.eps, self.W_E = model.config.eps, p["W_E"]
         stream = writes(p["W_E"]) + writes(p["W_pos"])[:, None]  # (position, token, 6)
-        boxes = [Box(rows, rows) for rows in stream]
+        check_largest(np.abs(writes(p["W_E"])).sum(-1).max() + np.abs(writes(p["W_pos"])).sum(-1))
+        boxes = [Box(rows, rows).wider(ROUND * LARGEST) for rows in stream]
         self.first = [boxes[n - 1 - j][:10] for j in range(n)]
         self.second = [boxes[2 * n - j][:10] for j in range(n)]
         self.plus = boxes[n][PLUS : PLUS + 1]
@@ -334,7 +344,7 @@ class Proof:
         for digit in np.unique(right):
             ahead = reads(np.delete(self.W_E[digit] - self.W_E, digit, 0).T)
             margins.append((out[:, right == digit] @ ahead).low.min())
-        return float(np.min(margins))
+        return float(np.min(margins)) - 2 * ROUND * NORMED * float(np.abs(self.W_E).sum(-1).max())
 
 
 def by_own(states: Box) -> Box:
@@ -349,7 +359,3 @@ def by_sum(states: Box) -> Box:
         return states[:, 0]
     boxes = [states[:, total == CASES] for total in range(19)]
     return Box(*(np.stack([f(getattr(b, end), 1) for b in boxes], 1) for f, end in ((np.min, "low"), (np.max, "high"))))
-
-
-def stack(boxes: Sequence[Box]) -> Box:
-    return Box(np.stack([box.low for box in boxes]), np.stack([box.high for box in boxes]))
