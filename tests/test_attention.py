@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 from draws import configs, random_model
 from handloom.cli import attention as command
 from handloom.core import Config, HandloomError, Vocab, reference, save
-from handloom.tasks import learnable
+from handloom.tasks import task as task_named
+from handloom.tasks import task_of
 from handloom.view import attention
 from handloom.view.attention import draw_attention, mean_attention, strings_for
 from handloom.view.curves import draw_curves
-from handloom.write import program, task_of
+from handloom.write import program
 
 HANDLOOM = Path(sys.executable).with_name("handloom")
 LETTERS = Vocab.of("01", bos="<end>", eos="<end>")
@@ -76,12 +77,12 @@ def test_rows_sum_to_1_where_all_strings_are_equally_long():
 
 def test_strings_come_from_the_model_or_from_its_task():
     model = trained_like()
-    own = strings_for(model, learnable("strings:length=4-6"), 50, seed=0)
+    own = strings_for(model, task_named("strings:length=4-6"), 50, seed=0)
     assert {row[0] for row in own} == {2}
     assert all(2 not in row[1:] and len(row) <= 13 for row in own)
     assert own == strings_for(model, None, 50, seed=0)
     assert own != strings_for(model, None, 50, seed=1)
-    both_ways = strings_for(trained_like(causal=False), learnable("strings:length=4-6"), 50, seed=0)
+    both_ways = strings_for(trained_like(causal=False), task_named("strings:length=4-6"), 50, seed=0)
     assert all(row[0] == row[-1] == 2 and 6 <= len(row) <= 8 for row in both_ways)
     adder = program("addition:digits=3")
     asked = strings_for(adder, task_of(adder), 5, seed=0)

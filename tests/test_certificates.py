@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from handloom.core import Config, HandloomError, Model, Vocab, generate, params
-from handloom.tasks import Task
+from handloom.tasks import Task, certify, task, task_of
 from handloom.tasks.extremes import minimum
 from handloom.tasks.sums import addition
-from handloom.write import PROGRAMS, certify, program, task, task_of
+from handloom.write import PROGRAMS, program
 
 # Where the book's construction is not right on all inputs of its task, with an input that shows it.
 WRONG = {"book/search": "the first token seems to be repeated before the text (docs/book/errata.md)"}

@@ -34,7 +34,7 @@ def info(
     if as_json:
         print_json(
             {"config": chosen.config.to_json(), **counts, "dtype": str(chosen.dtype)}
-            | {"vocab": chosen.vocab.to_json(), "notes": dict(chosen.notes)}
+            | {"task": chosen.notes.get("task"), "vocab": chosen.vocab.to_json(), "notes": dict(chosen.notes)}
             | ({"sites": all_sites(chosen.config)} if sites else {})
         )
         return

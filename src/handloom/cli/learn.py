@@ -5,11 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from handloom.cli.arguments import JsonOption, find_file, find_model, option, print_json
+from handloom.cli.arguments import JsonOption, option, print_json
 
 if TYPE_CHECKING:
-    from handloom.core import Model
-    from handloom.learn.cell_models import CellModel
     from handloom.learn.training import Report, Training, Watch
 
 TASK_HELP = (
@@ -94,7 +92,7 @@ def learn(
     training = prepare(
         name,
         kind=kind or "transformer",
-        start=find_start(start) if start else None,
+        start=start,
         device=device or best_device(),
         engine=engine,
         **given,
@@ -131,19 +129,6 @@ def resume(
 
     training = reopen(Folder.old(run), steps, device or best_device(), engine, lambda report: None)
     raise typer.Exit(show(training, tensorboard, as_json))
-
-
-def find_start(name: str) -> "Model | CellModel":
-    """What a run is to begin with: any MODEL, or a network of cells."""
-    from handloom.core.files import holds_cells
-    from handloom.learn.kinds import needing_torch
-    from handloom.write import PROGRAMS
-
-    if name.partition(":")[0] in PROGRAMS or name.endswith(".taotp") or not holds_cells(find_file(name)):
-        return find_model(name)
-    with needing_torch():
-        from handloom.learn.cell_models import load
-    return load(find_file(name))
 
 
 GPUS = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd")  # what a driver puts there: NVIDIA's, Windows', AMD's

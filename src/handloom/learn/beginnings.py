@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # networks of cells need torch, and are loaded where they are
     from handloom.learn.cell_models import CellModel
 
 HARD = 10_000  # hard questions that are looked at
-ORIGIN = ("made", "program", "parameters", "steps", "seed")  # of the notes of a model that is trained on
+ORIGIN = ("made", "program", "parameters", "task", "steps", "seed")  # of the notes of a model that is trained on
 
 
 def from_scratch(kind: str, task: Learnable, strings: Strings, sizes: dict[str, Any]) -> "Learner | CellLearner":

@@ -23,16 +23,19 @@ Say = Callable[[Sequence[Ids], float], list[Ids]]  # prompts, temperature → wh
 @dataclass(frozen=True)
 class Evaluation:
     """Shares of the samples. Malformed ones are not right; of the others some are new, and some known: they were in the
-    training set."""
+    training set. None is what cannot be told: without a task nothing is judged, and without its run a model's training
+    set is not known."""
 
-    success: float
-    new: float
-    known: float
-    malformed: float
+    success: float | None
+    new: float | None
+    known: float | None
+    malformed: float | None
     samples: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"{self.success:.1%} right, {self.new:.1%} new, {self.known:.1%} known, {self.malformed:.1%} malformed"
+        shares = {"right": self.success, "new": self.new, "known": self.known, "malformed": self.malformed}
+        told = ", ".join(f"{share:.1%} {name}" for name, share in shares.items() if share is not None)
+        return told or "not judged: the model's task is not known"
 
     def to_json(self) -> dict[str, Any]:
         return {"success": self.success, "new": self.new, "known": self.known, "malformed": self.malformed}

@@ -14,10 +14,10 @@ import numpy as np
 
 from handloom.core import HandloomError, Model, Trace, count, trace
 from handloom.core.files import one_line
-from handloom.tasks import Task
+from handloom.tasks import Certificate, Task, certify, task_of
 from handloom.view.architecture import draw
 from handloom.view.heatmap import heatmap
-from handloom.write import PROGRAMS, Certificate, certify, task_of
+from handloom.write import PROGRAMS
 
 CERTIFIED = 2_000  # inputs tried for the explanation; `handloom certify` tries all
 MOST = 48  # rows and columns of a matrix that are drawn
@@ -54,7 +54,7 @@ class Explanation:
 def explain(name: str, model: Model, example: str | None = None) -> Explanation:
     """Run a written model on an example (one of its task's, unless told) and gather what there is to say."""
     task = task_of(model)
-    if task is None:
+    if not isinstance(task, Task) or model.notes.get("program") not in PROGRAMS:
         raise HandloomError(f"{name} is no program, by its notes; handloom info and handloom heatmap show any model")
     check_notes(name, model)
     given = task.example() if example is None else example
