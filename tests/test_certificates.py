@@ -61,29 +61,55 @@ def model_logits(model, ids):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_what_is_wrong_is_found_and_shown(dtype):
-    """A min that takes 2 for 1: wrong on exactly the inputs whose least number is one of them."""
+def test_what_is_wrong_is_counted_and_the_first_is_shown(dtype):
+    """A min that takes 2 for 1 is run to the end, and wrong where greedy decoding is."""
     right = program("min:n=4")
     weights = {**right.params, "W_E": right.params["W_E"].copy()}
     weights["W_E"][[1, 2]] = weights["W_E"][[2, 1]]
-    certificate = certify(Model(right.config, weights, right.vocab), minimum(4), dtype=dtype)
-    assert not certificate.right
+    swapped, asked = Model(right.config, weights, right.vocab), list(minimum(4).every())
+    wrong = sum(new != minimum(4).oracle(ids) for ids, new in zip(asked, generate(swapped, asked, steps=1), strict=True))
+    certificate = certify(swapped, minimum(4), dtype=dtype)
+    assert (certificate.right, certificate.inputs, certificate.wrong) == (False, 340, wrong)
     assert certificate.dtype == dtype
-    given, said, expected = certificate.wrong
-    assert minimum(4).answer(given) == expected != said
-    assert str(certificate).startswith(f"WRONG: {given!r} gave {said!r}, and right is {expected!r}")
+    assert certificate.margin < 0
+    given, output, expected = certificate.counterexample
+    assert minimum(4).answer(given) == expected != output
+    shown = f"WRONG on {wrong} of 340 inputs (exhaustive), {dtype}: {given!r} gave {output!r}, and right is {expected!r}"
+    assert str(certificate) == shown
+    assert {"method", "inputs", "right", "margin", "dtype"} <= set(certificate.to_json())
 
 
-def test_a_tie_is_decided_as_greedy_decoding_does_and_has_no_margin():
+def three_tokens(ones, twos):
+    """A model that gives these logits to the tokens 1 and 2 after a 0."""
     config = Config(vocab=3, block=2, d_model=3, tied=False, norm="none", biases=())
     weights = params.zeros(config)
-    weights["W_E"][:], weights["W_U"][:] = np.eye(3), np.array([[0, 1, 1], [0, 1, 0], [1, 0, 0.0]])
-    model = Model(config, weights, Vocab.numbers(3))
+    weights["W_E"][:], weights["W_U"][0] = np.eye(3), [0, ones, twos]
+    return Model(config, weights, Vocab.numbers(3))
+
+
+def always(answer):
+    return Task("0", Vocab.numbers(3), lambda ids: [answer], lambda rng: [0], 1, lambda: [[0]])
+
+
+def test_a_tie_is_decided_as_greedy_decoding_does_and_the_certificate_says_so():
+    model = three_tokens(1.0, 1.0)
     for answer, right in ((1, True), (2, False)):
-        ask = Task("0", Vocab.numbers(3), lambda ids, a=answer: [a], lambda rng: [0], 1, lambda: [[0]])
-        certificate = certify(model, ask)
-        assert (certificate.right, certificate.margin) == (right, 0.0)
+        certificate = certify(model, always(answer))
+        assert (certificate.right, certificate.margin, certificate.ties) == (right, 0.0, int(right))
         assert (generate(model, [[0]], steps=1) == [[answer]]) == right
+    assert str(certify(model, always(1))) == "right on all 1 inputs by ties (exhaustive), float64, smallest margin 0"
+
+
+@pytest.mark.parametrize(("dtype", "eps"), [("float64", 2.0**-52), ("float32", 2.0**-23)])
+@pytest.mark.parametrize("size", [1e-6, 1.0, 1e6])
+def test_a_margin_that_rounding_can_make_is_a_tie_at_any_size_of_the_logits(dtype, eps, size):
+    ties = {lead: certify(three_tokens(size * (1 + lead * eps), size), always(1), dtype).ties for lead in (0, 2, 16)}
+    assert ties == {0: 1, 2: 1, 16: 0}
+
+
+def test_the_books_sort_is_right_by_ties_only_and_ours_is_not():
+    assert certify("book/sort", samples=60).ties > 0
+    assert certify("sort", samples=60).ties == 0
 
 
 def test_hard_cases_come_first_and_sampled_does_not_say_all():
@@ -146,7 +172,7 @@ def test_what_a_model_says_is_told_as_far_as_it_says_it_by_itself():
     weights["W_E"][:], weights["W_U"][:, 1] = np.eye(3), 1.0
     ask = Task("0", Vocab.numbers(3), lambda ids: [1, 0, 2], lambda rng: [0], 1, lambda: [[0]])
     certificate = certify(Model(config, weights, Vocab.numbers(3)), ask)
-    assert certificate.wrong == ("0", "1 1…", "1 0 2")
+    assert certificate.counterexample == ("0", "1 1…", "1 0 2")
 
 
 def bare(model, **notes):
@@ -162,7 +188,7 @@ def test_one_seed_one_certificate():
 @pytest.mark.parametrize(
     ("make", "complaint"),
     [
-        (lambda: certify(bare(program("hello"))), "name no program, so that its task is not known"),
+        (lambda: certify(bare(program("hello"))), "name no task, so that it is not known"),
         (lambda: certify(program("min:n=4"), minimum(5)), "the model's tokens are not the task's"),
         (lambda: certify(program("min"), dtype="float16"), "dtype='float16' must be float32 or float64"),
         (lambda: certify(program("min"), samples=0), "samples=0"),
