@@ -237,7 +237,8 @@ def test_fine_tuning_from_a_written_program():
     after = train(task, start=adder, steps=3, every=3, rate=1e-6, count=100, samples=50)
     assert after.evaluation.success == 1.0
     notes = after.model().notes
-    assert notes["from"] == {"made": "written", "program": "addition", "parameters": {"digits": 1}}
+    origin = {"made": "written", "program": "addition", "parameters": {"digits": 1}, "task": "addition:digits=1"}
+    assert notes["from"] == origin
     assert "program" not in notes  # it may be anything by now
 
 

@@ -375,13 +375,10 @@ def test_what_a_run_has_learnt_is_certified_against_its_task(tmp_path):
     train(RULE, folder=tmp_path / "b", **ONE)
     strings = handloom("certify", "b", cwd=tmp_path)
     assert strings.returncode == 2
-    assert "handloom sample judges them" in strings.stderr
-    save(load(tmp_path / "a/model.safetensors"), tmp_path / "alone.safetensors")
-    for beside in (None, '{"x": 1}'):
-        if beside:
-            (tmp_path / "run.json").write_text(beside)
-        alone = handloom("certify", "alone.safetensors", cwd=tmp_path)
-        assert "name it, as in --task" in alone.stderr
+    assert "a task of strings has no questions with right answers" in strings.stderr
+    save(load(tmp_path / "a").with_(notes={}), tmp_path / "alone.safetensors")
+    (tmp_path / "run.json").write_text('{"x": 1}')  # what is beside a file need not be about it
+    assert "name it, as in addition:digits=2" in handloom("certify", "alone.safetensors", cwd=tmp_path).stderr
     longer = handloom("certify", "a", "--task", "max:n=3", cwd=tmp_path)
     assert longer.returncode == 1  # the same tokens, and other answers
 

@@ -40,7 +40,10 @@ def task_of(model: Speaker, path: str | os.PathLike[str] | None = None) -> Task 
     if found is None:
         return None
     name, parameters = found
-    return from_catalogue(name, parameters) if parameters else task_of_name(name, folder)
+    try:
+        return from_catalogue(name, parameters) if parameters else task_of_name(name, folder)
+    except HandloomError as error:
+        raise HandloomError(f"the task that the model's notes name: {error}") from error
 
 
 def task_of_name(name: str, folder: Path | None) -> Task | Language:
@@ -49,8 +52,8 @@ def task_of_name(name: str, folder: Path | None) -> Task | Language:
         return from_catalogue(name)
     if name.startswith(PROBLEM):
         raise HandloomError(
-            f"the model proposes constructions for {name.removeprefix(PROBLEM)}, a problem of discovery: "
-            "these have scores, not right answers; name a task to hold it against"
+            f"{shown(name.removeprefix(PROBLEM))} is a problem of discovery, whose constructions have scores and "
+            "not right answers; name a task to hold the model against"
         )
     return from_file(*find_task_file(name, folder))
 
@@ -87,7 +90,9 @@ def find_task_file(name: str, folder: Path | None) -> tuple[Path, str]:
         for place in ([folder] if folder else []) + [Path()]:
             if what_is(place / file) == "file":
                 return place / file, parameters
-    raise HandloomError(f"the model is for the task {shown(name)}, which is not found here; name it with its folder")
+    raise HandloomError(
+        f"no task and no file {shown(name)} is here or beside the model; name the task, with its folder"
+    )
 
 
 @lru_cache(maxsize=16)

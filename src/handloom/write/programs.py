@@ -30,7 +30,7 @@ def program(name: str, **parameters: Any) -> Model:
 
 
 def note_of(task: str, values: Mapping[str, Any]) -> dict[str, str]:
-    """The note of a program's task; none if it would be read otherwise, as with a message that has ",message=" in it."""
+    """The note of a program's task; none if it would be read otherwise, as of a message with ",message=" in it."""
     text = naming.written(task, values)
     try:
         _, read = resolve(text, {}) or ("", {})
