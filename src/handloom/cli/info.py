@@ -51,7 +51,8 @@ def info(
 
 
 def facts(model: "Model", counts: dict[str, Any]) -> list[tuple[str, str]]:
-    notes = ", ".join(f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in model.notes.items())
+    others = {key: value for key, value in model.notes.items() if key != "task"}
+    notes = ", ".join(f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in others.items())
     return [
         (
             "parameters",
@@ -61,5 +62,6 @@ def facts(model: "Model", counts: dict[str, Any]) -> list[tuple[str, str]]:
         ("biases", ", ".join(model.config.biases) or "none"),
         ("dtype", str(model.dtype)),
         ("tokens", model.vocab.sample()),
+        ("task", str(model.notes.get("task", "not noted"))),
         ("notes", notes or "none"),
     ]

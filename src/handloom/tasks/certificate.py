@@ -16,9 +16,9 @@ class Certificate:
     first of them, with what the model gave and what is right.
 
     The margin is the least by which the logit of a right token exceeded that of the next best; it is below 0 where the
-    answer is wrong. `ties` is the number of inputs that are right although the two logits were equal, but for rounding
-    errors. Greedy decoding then takes the token with the lower id, and another machine, which rounds otherwise, may
-    take the other one."""
+    answer is wrong. `ties` is the number of inputs that rounding errors decide, as the two logits are equal but for
+    these: greedy decoding takes the token with the lower id where they are equal, and another machine, which rounds
+    otherwise, may take the other one."""
 
     method: str
     inputs: int
@@ -35,8 +35,9 @@ class Certificate:
         method = f"{self.method}: {self.how}" if self.how else self.method
         if not self.right:
             given, output, expected = self.counterexample or ("", "", "")
+            ties = f", {self.ties:,} decided by ties" if self.ties else ""
             return (
-                f"WRONG on {self.wrong:,} of {self.inputs:,} {which} ({method}), {self.dtype}: "
+                f"WRONG on {self.wrong:,} of {self.inputs:,} {which} ({method}), {self.dtype}{ties}: "
                 f"{given!r} gave {output!r}, and right is {expected!r}"
             )
         every = "" if self.method == "sampled" else "all "

@@ -106,7 +106,7 @@ def tried(
     for prompts, answers in batches(model, task, inputs):
         ran = run(decoder, as_tokens(task, prompts), as_tokens(task, answers), rounding)
         bad = (ran.output != answers).any(-1)
-        done, wrong, ties = done + len(prompts), wrong + int(bad.sum()), ties + int((ran.tied & ~bad).sum())
+        done, wrong, ties = done + len(prompts), wrong + int(bad.sum()), ties + int(ran.tied.sum())
         margin = min(margin, float(ran.margins.min()))
         if first is None and bad.any():
             i = int(bad.argmax())
@@ -223,7 +223,7 @@ def largest_array(config: Config, prompt: int, answer: int) -> int:
 
 
 class Ran(NamedTuple):
-    """Of every input: the smallest margin of its answer's tokens, whether one of them was within rounding errors of 0,
+    """Of every input: the smallest margin of its answer's tokens, whether rounding errors decide if the answer is right,
     and what the model gave."""
 
     margins: Array  # (B,)
@@ -238,8 +238,9 @@ def run(decoder: Decoder, prompts: Array, right: Array, rounding: float) -> Ran:
     output, size = logits.argmax(-1), np.abs(logits).max(-1)
     wanted = np.take_along_axis(logits, right[..., None], -1)[..., 0]
     np.put_along_axis(logits, right[..., None], -np.inf, -1)
-    margins = wanted - logits.max(-1)
-    return Ran(margins.min(-1), (np.abs(margins) <= rounding * size).any(-1), output)
+    margins, noise = wanted - logits.max(-1), rounding * size
+    tied = (margins >= -noise).all(-1) & (margins <= noise).any(-1)
+    return Ran(margins.min(-1), tied, output)
 
 
 def rounding_of(model: Model) -> float:
