@@ -229,6 +229,6 @@ def test_a_saved_and_a_trained_model_check_too_and_strings_do_not(tmp_path):
 
 def test_edits_and_traces_are_as_before():
     model = program("addition")
-    assert model("045+078=", edits={"0.z": lambda z: z * 0}) != "0123"
+    assert model("045+078=", edits={"1.z": lambda z: z * 0}) == "0000"
     assert hl.trace(model, "45+78=")["logits"].shape == (6, 12)
     assert len(hl.generate(model, [model.vocab.encode("45+78=")])[0]) == 4
