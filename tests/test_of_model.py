@@ -74,6 +74,13 @@ def test_parameters_of_a_program_are_those_of_its_task():
         task_named("book/srot")
 
 
+def test_a_file_that_is_called_as_a_program_does_not_stand_in_for_its_task(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "hello").write_text("abc\n" * 20)
+    assert task_named("hello").answer("") == "Hello World!"
+    assert full_name("hello") == "message:message=Hello World!"
+
+
 def test_a_note_has_all_parameters_and_is_the_same_whoever_made_the_model():
     assert full_name("addition") == program("addition").notes["task"] == program("tiny-addition").notes["task"]
     assert full_name("s[1]==s[2]") == "strings:rule=s[1]==s[2],alphabet=01,length=30-40"
@@ -199,6 +206,8 @@ def test_samples_of_a_model_without_a_known_task_are_not_judged(tmp_path):
     found = sample(model, 3, "2 1", temperature=0.0)
     assert (found.success, found.new, found.malformed, found.samples) == (None, None, None, ("2 1 1",) * 3)
     assert sample(model, 3, "2 1", task="min:n=3").success == 1.0
+    with pytest.raises(HandloomError, match="the model's tokens are not the task's: it has no '3'"):
+        sample(model, 3, task="min:n=4")
 
 
 # Inputs are checked

@@ -16,6 +16,7 @@ from handloom.core import HandloomError, Model, generate
 from handloom.core.errors import shown
 from handloom.core.files import what_is
 from handloom.core.finding import LAST, is_program
+from handloom.learn.beginnings import check_vocab
 from handloom.learn.evaluation import Evaluation, Examiner
 from handloom.learn.folder import Folder
 from handloom.learn.kinds import find_either
@@ -71,7 +72,10 @@ class Sampling:
             raise HandloomError(f"{shown(model)} is not the folder of a run, of which one model is the best; name one")
         found, folder = find_either(model)
         asked = asked or known_task(found, folder)
-        return cls(found, None if asked is None else Examiner(asked, collect(asked, EXAMPLES, 0)))
+        if asked is None:
+            return cls(found, None)
+        check_vocab(found, asked)
+        return cls(found, Examiner(asked, collect(asked, EXAMPLES, 0)))
 
     @classmethod
     def of_run(cls, folder: Folder, file: Path, best: bool, task: Learnable | None) -> "Sampling":
@@ -82,7 +86,9 @@ class Sampling:
         file = folder.path / BEST if best else file
         if best and what_is(file) != "file":
             raise HandloomError(f"{folder.path} has not been evaluated yet, so that no model is the best; use the last")
-        return cls(find_either(file)[0], Examiner(task, learnt), run=True)
+        model = find_either(file)[0]
+        check_vocab(model, task)
+        return cls(model, Examiner(task, learnt), run=True)
 
     def draw(
         self, count: int, prompt: str = "", *, seed: int = 0, temperature: float | None = None, **how: Any

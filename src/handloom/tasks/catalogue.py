@@ -22,7 +22,7 @@ from typing import Any
 
 from handloom.core import HandloomError
 from handloom.core.errors import shown
-from handloom.core.finding import nearest
+from handloom.core.finding import is_program, nearest
 from handloom.core.registry import offered
 from handloom.tasks.language import Language
 from handloom.tasks.naming import Entry, given, written
@@ -89,11 +89,9 @@ def resolve(name: str, parameters: Mapping[str, Any]) -> tuple[str, dict[str, An
     known, _, text = name.partition(":")
     if known in TASKS:
         return known, given(known, TASKS[known].make, text, parameters)
-    if users_file(name):
-        return None
     if is_rule(name):
         return resolve(f"strings:rule={name}", parameters)
-    if known in offered("programs"):
+    if is_program(name):
         named: tuple[str, dict[str, Any]] = offered("task_of_program")(name, parameters)
         return named
     return None
@@ -119,8 +117,8 @@ def from_file(path: Path, text: str = "", **parameters: Any) -> Task | Language:
 
 
 def users_file(name: str) -> tuple[Path, str] | None:
-    """The user's own file that a name stands for, and the parameters behind it; None for a task or a rule."""
-    if name.partition(":")[0] in TASKS:
+    """The user's own file that a name stands for, and its parameters; None for a task, a program or a rule."""
+    if name.partition(":")[0] in TASKS or is_program(name):
         return None
     if python := python_file(name):
         return python

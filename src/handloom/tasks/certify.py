@@ -223,7 +223,7 @@ def largest_array(config: Config, prompt: int, answer: int) -> int:
 
 
 class Ran(NamedTuple):
-    """Of every input: the smallest margin of its answer's tokens, whether rounding errors decide if the answer is right,
+    """Of every input: the smallest margin of its answer's tokens, whether rounding errors decide on it,
     and what the model gave."""
 
     margins: Array  # (B,)
