@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup tour test slow lint bench docs clean
+.PHONY: setup tour test slow orders arm lint bench docs clean
 
 setup: .venv/.ready
 
@@ -17,11 +17,21 @@ setup: .venv/.ready
 tour: setup        ## what handloom can do
 	$(BIN)/handloom tour
 
-test: setup        ## everything but what takes minutes
-	$(BIN)/python -m pytest
+test: setup        ## everything but what takes minutes, and the ten slowest tests
+	$(BIN)/python -m pytest -n auto --durations=10
 
 slow: setup        ## what takes minutes
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -m slow --durations=10
+
+orders: setup      ## the tests as other processors would run them: under several orders of summation
+	$(BIN)/python tests/orders.py -n auto
+
+arm:               ## the C++ tests on ARM, in an emulator; needs qemu-user and g++-aarch64-linux-gnu
+	@command -v qemu-aarch64 aarch64-linux-gnu-g++ > /dev/null || \
+		{ echo "make arm needs qemu-aarch64 and aarch64-linux-gnu-g++ (Debian: qemu-user, g++-aarch64-linux-gnu)"; exit 2; }
+	@mkdir -p build
+	aarch64-linux-gnu-g++ -std=c++17 -O3 -static -pthread -Isrc/handloom/core/native tests/native/test_engine.cpp -o build/arm
+	qemu-aarch64 build/arm
 
 lint: setup
 	$(BIN)/ruff format --check

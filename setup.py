@@ -25,5 +25,6 @@ def build(name: str, *flags: str) -> Extension:
     )
 
 
-wide = X86 if platform.machine() in ("x86_64", "AMD64") else {}
-setup(ext_modules=[build("plain"), *(build(name, *flags) for name, flags in wide.items())])
+if __name__ == "__main__":
+    wide = X86 if platform.machine() in ("x86_64", "AMD64") else {}
+    setup(ext_modules=[build("plain"), *(build(name, *flags) for name, flags in wide.items())])

@@ -7,9 +7,15 @@ import pytest
 from hypothesis import settings
 
 from handloom.cli import main
+from handloom.discover.spaces import Space
 
 settings.register_profile("handloom", deadline=None, derandomize=True, max_examples=100)
 settings.load_profile("handloom")
+
+
+def pytest_make_parametrize_id(val):
+    """A test's name is the same in every process; a Space holds functions, whose text has addresses."""
+    return val.kind if isinstance(val, Space) else None
 
 
 @pytest.fixture

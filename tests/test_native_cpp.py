@@ -1,28 +1,34 @@
-"""The C++ tests of the native engine (tests/native), compiled and run: under sanitizers, and with narrow vectors.
+"""The C++ tests of the native engine (tests/native), compiled and run: under sanitizers, and as each build is compiled
+that this machine can run.
 
 Everything the engine does is there compared with a plain implementation in double precision. The address and undefined
 behaviour sanitizers watch over memory and arithmetic, the thread sanitizer over what threads share.
 """
 
 import os
+import runpy
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from handloom.core.native.library import builds
+
 TESTS = Path(__file__).parent / "native" / "test_engine.cpp"
 ENGINE = Path(__file__).parent.parent / "src" / "handloom" / "core" / "native"
 COMPILER = shutil.which("g++") or shutil.which("clang++")
 
-pytestmark = pytest.mark.skipif(COMPILER is None, reason="there is no C++ compiler (g++ or clang++)")
+pytestmark = pytest.mark.skipif(
+    COMPILER is None or not builds(), reason="there is no C++ compiler (g++ or clang++), or the engine was not built"
+)
 
 
-def machine_flags() -> list[str]:
-    """Those for vectors of eight, where the machine has them."""
-    flags = Path("/proc/cpuinfo")
-    words = set(flags.read_text().split()) if flags.exists() else set()
-    return ["-march=x86-64-v3"] if {"avx2", "fma", "bmi2"} <= words else []
+SETUP = runpy.run_path(str(TESTS.parents[2] / "setup.py"), run_name="not main")  # how handloom is built
+
+
+def flags_of(build: str) -> list[str]:
+    return [] if build == "plain" else SETUP["X86"][build]
 
 
 def compiled(source: Path, binary: Path, flags: list[str]) -> subprocess.CompletedProcess[str]:
@@ -63,9 +69,12 @@ def check_engine(folder: Path, flags: list[str]) -> str:
 def test_the_engine_is_right_under_sanitizers(sanitizers: str, tmp_path: Path) -> None:
     flags = [f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all"]
     check_sanitizer(tmp_path, flags)
-    check_engine(tmp_path, ["-O1", "-g1", *flags, *machine_flags()])
+    check_engine(tmp_path, ["-O1", "-g1", *flags, *flags_of(builds()[-1])])
 
 
 @pytest.mark.slow
-def test_the_engine_is_right_with_the_vectors_that_every_machine_has(tmp_path: Path) -> None:
-    assert "vectors of 4" in check_engine(tmp_path, ["-O2"])
+@pytest.mark.parametrize("build", builds())
+def test_the_engine_is_right_as_each_build_is_compiled(build: str, tmp_path: Path) -> None:
+    """With all that the compiler may do to speed it up, fused operations among it."""
+    wide = {"plain": 4, "avx2": 8, "avx512": 16}[build]
+    assert f"vectors of {wide}\n" in check_engine(tmp_path, [*SETUP["FLAGS"], *flags_of(build)])

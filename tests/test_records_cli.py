@@ -371,7 +371,6 @@ def read(space, text):
         (word(4, "/\\"), "//\\\\", "//\\\\"),
         (permutation(3), "2 0 1", [2, 0, 1]),
     ],
-    ids=str,
 )
 def test_what_people_write_is_read(space, text, written):
     assert read(space, text) == [written]
@@ -391,7 +390,6 @@ def test_what_people_write_is_read(space, text, written):
         (word(2), ["01", "10"], ["01", "10"]),
         (permutation(2), [[0, 1], [1, 0]], [[0, 1], [1, 0]]),
     ],
-    ids=str,
 )
 def test_bare_json_is_one_construction_or_several(space, value, written):
     assert [space.shown(c) for c in constructions(space, Written(None, value))] == written

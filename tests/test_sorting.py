@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from handloom.core import HandloomError, Vocab, count, generate, torch_engine
+from handloom.core.transforms import permute_stream
 from handloom.tasks import certify
 from handloom.tasks.extremes import minimum
 from handloom.tasks.sorting import ascending, ascending_with_repeats
@@ -58,38 +59,50 @@ def test_the_books_sort_has_its_size_and_sorts_its_example():
     assert (count(model).total, count(model).nonzero) == (918, 184)
     assert count(model).nonzero - np.count_nonzero(model.params["W_E"]) == 18
     assert model("6 2 12 18 7 0") == "2 6 7 12 18"
-    assert model(f"{' '.join(map(str, range(27, 0, -1)))} 0") == " ".join(map(str, range(1, 28)))
+    assert model(f"{' '.join(map(str, range(22, 0, -1)))} 0") == " ".join(map(str, range(1, 23)))
 
 
-def test_the_books_sort_is_right_up_to_28_in_float64_and_not_at_29():
-    for n, right in ((3, True), (28, True), (29, False)):
-        assert certify(book_sort(n), ascending(n), samples=400).right == right
-    assert book_sort(29)("28 27 26 0") != "26 27 28"
-    assert certify(book_sort(28), ascending(28), samples=400).margin < 1e-15
+def in_other_orders(model, task, **how):
+    """Certificates of the model with its stream in four orders, and so with every sum in other orders."""
+    orders = [np.random.default_rng(seed).permutation(model.config.d_model).tolist() for seed in range(4)]
+    return [certify(permute_stream(model, order), task, **how) for order in orders]
 
 
-def test_the_books_sort_at_28_on_the_reference_engine():
-    task = ascending()
+def test_the_books_sort_is_right_up_to_24_in_any_order_of_sums_and_wrong_at_32():
+    for n in (3, 24):
+        certificates = in_other_orders(book_sort(n), ascending(n), samples=120)
+        assert all(c.right and c.margin > 5e-13 for c in certificates)
+    assert not any(c.right for c in in_other_orders(book_sort(32), ascending(32), samples=120))
+
+
+def test_at_28_the_books_sort_hangs_on_ties():
+    """Whether it is right then depends on the order of sums."""
+    assert all(c.margin < 1e-14 for c in in_other_orders(book_sort(28), ascending(28), samples=120))
+
+
+def test_the_books_sort_on_the_reference_engine():
+    task = ascending(24)
     inputs = list(itertools.islice(task.hard(), 0, None, 5))
-    assert generate(book_sort(), inputs) == [task.oracle(ids) for ids in inputs]
+    assert generate(book_sort(24), inputs) == [task.oracle(ids) for ids in inputs]
 
 
 def test_the_books_sort_on_every_input_of_up_to_five_numbers():
     assert certify(book_sort(6), ascending(6)).right
 
 
-def test_the_books_sort_overflows_in_float32_and_with_less_noise_reaches_13():
+def test_the_books_sort_overflows_in_float32_and_with_less_noise_reaches_about_13():
     for n in (3, 14, 28):
         assert not certify(book_sort(n), ascending(n), dtype="float32", samples=4).right
-    for n, right in ((13, True), (14, False)):
+    for n, right in ((12, True), (16, False)):
         softer = powersort(n, 100, ratio=1 / 2, ahead=1 / 4, loud=1e8)
-        assert certify(softer, ascending(n), dtype="float32", samples=200).right == right
+        certificates = in_other_orders(softer, ascending(n), dtype="float32", samples=200)
+        assert all(c.right == right for c in certificates)
 
 
-def test_exercise_1_slower_shrinking_reaches_35():
+def test_exercise_1_slower_shrinking_reaches_33():
     assert (count(golden_sort()).total, count(golden_sort()).nonzero) == (948, 214)
-    for n, right in ((33, True), (35, True), (36, False)):
-        assert certify(golden_sort(n), ascending(n), samples=400).right == right
+    for n, right in ((33, True), (38, False)):
+        assert all(c.right == right for c in in_other_orders(golden_sort(n), ascending(n), samples=120))
 
 
 def test_the_books_sort_says_a_repeated_number_once_and_fills_up_with_the_largest():
@@ -110,9 +123,10 @@ def test_book_min_asks_too_softly_for_two_thousand_numbers():
 
 
 def test_book_min_of_pairs_loses_its_margin_in_float32():
-    assert certify(book_min(3000), minimum(3000, 2), dtype="float32", samples=2000).margin > 0
-    assert certify(book_min(4500), minimum(4500, 2), dtype="float32", samples=2000).margin == 0
-    assert not certify(book_min(6000), minimum(6000, 2), dtype="float32", samples=2000).right
+    certificate = certify(book_min(2000), minimum(2000, 2), dtype="float32", samples=2000)
+    assert certificate.right
+    assert certificate.margin > 1e-6
+    assert not certify(book_min(12_000), minimum(12_000, 2), dtype="float32", samples=2000).right
 
 
 def test_exercise_2_min_in_float32():
@@ -161,15 +175,26 @@ def half_circle(numbers, n):
 
 
 def sort_with_a_gate(numbers, n):
-    """Exercise 3: attention that sees only the keys for which a second product of query and key is positive. Here that
-    is the sine of the angle from the last number to the key; the rest is min."""
+    """Exercise 3: attention that sees only the keys for which a second product of query and key exceeds a threshold.
+    Here that is the sine of the angle from the last number to the key, 0 for the number itself up to rounding and
+    sin(π / (n + 1)) at least for a larger one; the rest is min."""
     keys, last, answer = half_circle(numbers, n), -1, []
+    threshold = np.sin(np.pi / (n + 1)) / 2
     for _ in numbers:
         gate_query = half_circle(last, n) @ np.array([[0, 1], [-1, 0]], np.float32)
-        scores = np.where(keys @ gate_query > 0, 1e8 * keys[:, 0], -np.inf)
+        scores = np.where(keys @ gate_query > threshold, 1e8 * keys[:, 0], -np.inf)
         last = numbers[scores.argmax()]
         answer.append(last)
     return answer
+
+
+def test_exercise_3_the_gate_is_far_from_its_threshold_for_all_values():
+    """So that it does not matter how a processor rounds the sum of two products."""
+    points, turn = half_circle(range(-1, 1000), 1000).astype(np.float64), np.array([[0.0, 1.0], [-1.0, 0.0]])
+    gates = points @ (points @ turn).T  # of each key (row), as seen from each number
+    larger, step = np.tri(1001, k=-1, dtype=bool), np.sin(np.pi / 1001)
+    assert gates[larger].min() > 0.99 * step
+    assert gates[~larger].max() < 0.01 * step
 
 
 def test_exercise_3_with_a_gate_on_order_sorting_is_min():

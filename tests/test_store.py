@@ -100,7 +100,6 @@ def test_a_record_comes_back_as_it_was_added(store):
         (Problem(permutation(3), score=len, name="permutation"), (2, 0, 1), [2, 0, 1]),
         (Problem(grid(2, 2, 2), name="box"), (), []),
     ],
-    ids=str,
 )
 def test_every_kind_of_construction_is_kept_as_people_write_it(store, problem, construction, written):
     assert store.add(problem, construction, SEARCH).construction == written
@@ -135,7 +134,6 @@ def test_a_construction_is_kept_once(store):
         (permutation(3), (0, 1, 1)),
         (permutation(3), (0, 1)),
     ],
-    ids=str,
 )
 def test_what_is_not_a_construction_is_refused(store, space, construction):
     refused(lambda: store.add(Problem(space, score=lambda a: 1, name="p"), construction, SEARCH), "p: ")

@@ -17,6 +17,7 @@ from handloom.core.transforms import (
     pad,
     permute_heads,
     permute_neurons,
+    permute_stream,
     random_rotation,
     rotate,
     store_positions,
@@ -253,12 +254,24 @@ def test_permute_heads_and_neurons(case, heads, neurons):
     assert_close(after["0.mlp_post"], before["0.mlp_post"][:, list(neurons)], TOLERANCE)
 
 
+@given(models_and_tokens(d_model=7), st.permutations(range(7)))
+@settings(max_examples=60)
+def test_permute_stream_keeps_the_function_and_permutes_what_is_written(case, order):
+    model, tokens = case
+    new = permute_stream(model, order)
+    assert_same_function(new, model, tokens)
+    before, after = (trace(m, tokens, want="resid_final")["resid_final"] for m in (model, new))
+    assert_close(after, before[:, list(order)], TOLERANCE)
+
+
 def test_orders_that_are_none_are_refused():
     model = random_model(Config(vocab=4, block=3, d_model=5, layers=1, heads=2, d_head=2))
     with pytest.raises(HandloomError, match="there is no layer 1"):
         permute_heads(model, 1, [0, 1])
     with pytest.raises(HandloomError, match="the order must name each of 0 to 1 once"):
         permute_heads(model, 0, [0, 0])
+    with pytest.raises(HandloomError, match="the order must name each of 0 to 4 once"):
+        permute_stream(model, [0, 1, 2])
 
 
 @given(models_and_tokens(), st.data())
@@ -363,6 +376,7 @@ CHANGES = {
     "layer_to_rms": layer_to_rms,
     "rotate": lambda m: rotate(m, random_rotation(m.config.d_model, 0, keep_ones=True)),
     "pad": lambda m: pad(m, d_model=9, heads=4, d_head=6, d_ff=9),
+    "permute_stream": lambda m: permute_stream(m, [3, 1, 0, 4, 2]),
     "permute_heads": lambda m: permute_heads(m, 0, [1, 0]),
     "permute_neurons": lambda m: permute_neurons(m, 0, [2, 0, 1]),
     "drop_unused": drop_unused,

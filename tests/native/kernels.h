@@ -297,6 +297,17 @@ inline void test_norms_and_their_gradients() {
             for (bool bias : {true, false}) compare_norm({kind, n, bias}, random);
 }
 
+// Layer norm takes a single number away, so that its gradient is 0, and not the rounding of a product times the scale.
+inline void test_the_layer_norm_of_one_number_has_no_gradient() {
+    Random random(8);
+    for (int i = 0; i < 1000; i++) {
+        const float dout = random.number(), gain = random.number();
+        float normed = 0.0f, scale = 1e6f, dx = NAN, d_gain = 0.0f, d_bias = 0.0f;
+        norm_backward(Norm::layer, 1, 1, 1, &dout, {&normed, &scale}, &gain, false, &dx, &d_gain, &d_bias);
+        CHECK(dx == 0.0f);
+    }
+}
+
 // ---- activations.h
 
 constexpr Activation ACTIVATIONS[] = {Activation::none, Activation::relu, Activation::gelu, Activation::gelu_tanh,

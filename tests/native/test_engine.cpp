@@ -206,6 +206,7 @@ const Test TESTS[] = {
     TEST(a_product_without_its_bias_begins_with_zero),
     TEST(a_row_has_the_same_bits_whatever_rows_are_around_it),
     TEST(norms_and_their_gradients),
+    TEST(the_layer_norm_of_one_number_has_no_gradient),
     TEST(activations_and_their_slopes),
     TEST(activations_touch_their_columns_alone),
     TEST(activations_of_nan_are_nan),

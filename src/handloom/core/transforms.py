@@ -12,6 +12,7 @@ for the model at hand it is refused, with what to do first.
     layer_to_rms        layer norm becomes RMS norm
     rotate              the residual stream turns by an orthogonal matrix
     pad                 more width, heads, head width or neurons, all zero
+    permute_stream      the dimensions of the residual stream in another order, and so all sums over them
     permute_heads, permute_neurons, drop_unused
 
 (`merging.py` joins two models.)
@@ -309,6 +310,26 @@ def widen_heads(model: Model, width: int) -> Model:
     return changed(model, "pad", flat, d_head=width, rotary_base=base**stretch if rotary else base)
 
 
+def permute_stream(model: Model, order: Sequence[int]) -> Model:
+    """Put the dimensions of the residual stream in another order. Always exact, and a test of how much a model depends
+    on rounding: every product with the stream adds the same numbers up in another order."""
+    check_permutation(order, model.config.d_model)
+    model = store_positions(model)
+    flat = {
+        name: array.take(order, stream_axis(name)) if on_stream(name) else array for name, array in model.flat.items()
+    }
+    return changed(model, "permute_stream", flat)
+
+
+def on_stream(name: str) -> bool:
+    """Whether an array has an axis along the residual stream."""
+    return part(name) in WRITERS | READERS or parameters.is_norm(name)
+
+
+def stream_axis(name: str) -> int:
+    return -2 if part(name) in READERS else -1
+
+
 def permute_heads(model: Model, layer: int, order: Sequence[int]) -> Model:
     """Put the heads of a layer in another order; order[i] is the head that comes to place i. Always exact."""
     check_order(model, layer, order, model.config.heads)
@@ -328,6 +349,10 @@ NEURON_AXES = {"W_in": 1, "b_in": 0, "W_out": 0}
 def check_order(model: Model, layer: int, order: Sequence[int], count: int) -> None:
     if whole("layer", layer, 0) >= model.config.layers:
         raise HandloomError(f"there is no layer {layer}; the model has {model.config.layers}, counted from 0")
+    check_permutation(order, count)
+
+
+def check_permutation(order: Sequence[int], count: int) -> None:
     if sorted(order) != list(range(count)):
         raise HandloomError(f"the order must name each of 0 to {count - 1} once, not {list(order)}")
 

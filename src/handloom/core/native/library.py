@@ -1,7 +1,9 @@
-"""The compiled engine, found and loaded: of those that were built when handloom was installed, the one with the widest
-vectors that this processor has. Nothing is loaded before it is asked for."""
+"""The compiled engine, found and loaded: of the builds that were made when handloom was installed, the one with the
+widest vectors that this processor has. HANDLOOM_NATIVE=plain, avx2 or avx512 in the environment chooses another that it
+can run. Nothing is loaded before it is asked for."""
 
 import ctypes
+import os
 from ctypes import POINTER, c_double, c_float, c_int32, c_int64, c_void_p
 from functools import cache
 from importlib.machinery import EXTENSION_SUFFIXES
@@ -9,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from handloom.core.errors import HandloomError, shown
 
 BUILDS = ("plain", "avx2", "avx512")  # as `handloom_best` counts them
 
@@ -96,16 +100,30 @@ class Library:
         raise AttributeError(name)
 
 
-@cache
 def library() -> Library | None:
-    """The best build there is; None if there is none."""
-    found = {build: path for build in BUILDS if (path := built(build))}
-    if "plain" not in found:
+    """The build that HANDLOOM_NATIVE names, or else the best there is; None if there is none."""
+    usable = builds()
+    build = os.environ.get("HANDLOOM_NATIVE") or next(reversed(usable), None)
+    if build is None:
         return None
+    if build not in usable:
+        there = f"expected {' or '.join(usable)}" if usable else "none was built when handloom was installed"
+        raise HandloomError(f"HANDLOOM_NATIVE={shown(build)}: no build that this machine can run ({there}); unset it")
+    return loaded(build)
+
+
+@cache
+def builds() -> tuple[str, ...]:
+    """The builds that are there and that this machine can run, the best last."""
+    plain = loaded("plain")
+    return tuple(build for build in BUILDS[: plain.best() + 1] if loaded(build)) if plain else ()
+
+
+@cache
+def loaded(build: str) -> Library | None:
+    path = built(build)
     try:
-        plain = Library(found["plain"])
-        best = [build for build in BUILDS[: plain.best() + 1] if build in found][-1]
-        return plain if best == "plain" else Library(found[best])
+        return Library(path) if path else None
     except (OSError, AttributeError):  # built for another machine, or by another version
         return None
 

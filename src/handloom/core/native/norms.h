@@ -38,14 +38,16 @@ inline void norm_forward(Norm kind, int count, int n, ptrdiff_t row, const float
     }
 }
 
-// dx = what `dout` says of x (added to what dx holds, if told); d_gain and d_bias are added to.
+// dx = what `dout` says of x (added to what dx holds, if told); d_gain and d_bias are added to. d − mean may be exactly 0
+// (it is, if n = 1) and scale very large, so d must be the same rounded number in the mean and in the difference.
 inline void norm_backward(Norm kind, int count, int n, ptrdiff_t row, const float* dout, Normed kept, const float* gain,
                           bool add, float* dx, float* d_gain, float* d_bias) {
     for (int t = 0; t < count; t++, dout += row, dx += row) {
         const float* normed = kept.rows + t * row;
         Vec slope{}, along{};
         sweep(n, [&](int i, auto span) {
-            const Vec g = span.load(dout + i), y = span.load(normed + i), d = g * span.load(gain + i);
+            const Vec g = span.load(dout + i), y = span.load(normed + i);
+            const Vec d = rounded(g * span.load(gain + i));
             slope += d;
             along += d * y;
             span.store(d_gain + i, span.load(d_gain + i) + g * y);
@@ -54,7 +56,7 @@ inline void norm_backward(Norm kind, int count, int n, ptrdiff_t row, const floa
         const Vec mean = splat(kind == Norm::layer ? sum(slope) / n : 0.0f), share = splat(sum(along) / n);
         const Vec scale = splat(kept.scale[t]);
         sweep(n, [&](int i, auto span) {
-            const Vec d = span.load(dout + i) * span.load(gain + i);
+            const Vec d = rounded(span.load(dout + i) * span.load(gain + i));
             const Vec g = scale * (d - mean - span.load(normed + i) * share);
             span.store(dx + i, add ? span.load(dx + i) + g : g);
         });

@@ -30,6 +30,18 @@ inline Vec load(const float* from) { return *reinterpret_cast<const AnyVec*>(fro
 inline void store(float* to, Vec v) { *reinterpret_cast<AnyVec*>(to) = v; }
 inline Vec splat(float x) { return x - Vec{}; }
 
+// v as it is stored, to float32: the compiler may not fuse the product that v is with a sum that follows.
+inline Vec rounded(Vec v) {
+#if defined(__x86_64__)
+    asm("" : "+x"(v));
+#elif defined(__aarch64__)
+    asm("" : "+w"(v));
+#else
+    asm("" : "+m"(v));
+#endif
+    return v;
+}
+
 inline Vec larger(Vec a, Vec b) { return a > b ? a : b; }
 inline Vec root(Vec x) {
     for (int i = 0; i < W; i++) x[i] = __builtin_sqrtf(x[i]);
@@ -110,7 +122,7 @@ inline Vec exp(Vec x) {
     const Vec low = splat(-87.0f), high = splat(88.0f), shift = splat(12582912.0f);  // 1.5 · 2^23 rounds to whole
     x = x < low ? low : x;
     x = x > high ? high : x;
-    const Vec rounded = x * 1.44269504f + shift, n = rounded - shift;
+    const Vec shifted = x * 1.44269504f + shift, n = shifted - shift;
     const Vec r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
     Vec p = splat(1.9875691500e-4f);
     p = p * r + 1.3981999507e-3f;
@@ -119,7 +131,7 @@ inline Vec exp(Vec x) {
     p = p * r + 1.6666665459e-1f;
     p = p * r + 5.0000001201e-1f;
     p = (p * r) * r + r + 1.0f;
-    return p * (Vec)(((Ints)rounded + 127) << 23);  // the last bits of `rounded` are n
+    return p * (Vec)(((Ints)shifted + 127) << 23);  // the last bits of `shifted` are n
 }
 
 }  // namespace handloom
