@@ -74,6 +74,18 @@ def test_commands_give_what_they_show(page, tmp_path, monkeypatch):
             assert shown == output, command
 
 
+def test_the_commands_of_learn_in_the_readme_run_as_they_are_typed(tmp_path, monkeypatch):
+    """One after the other in an empty folder; only that fewer steps are made, of a smaller model."""
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:/usr/bin:/bin")
+    block = re.search(r"```sh\n(handloom learn .*?)```", (ROOT / "README.md").read_text(), re.DOTALL)[1]
+    small = "--until 0.99 --steps 4 --every 2 --samples 10 --layers 1 --heads 1 --width 8"
+    lines = block.replace("--until 0.99", small).replace("20000", "6").replace("-n 1000", "-n 10").splitlines()
+    assert len(lines) >= 6
+    for line in lines:
+        done = subprocess.run(line, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, (line, done.stderr)
+
+
 def test_the_readme_has_examples_of_both_kinds():
     assert len(list(commands(ROOT / "README.md"))) >= 1
     assert (ROOT / "README.md").read_text().count(">>>") > 5

@@ -27,13 +27,13 @@ TINY = ["--layers", "1", "--heads", "1", "--width", "8", "--count", "100", "--sa
 
 
 def test_the_time_that_is_left_follows_from_what_this_run_has_seen(capsys):
-    view = TrainingView("runs/x", "native")
+    view = TrainingView("runs/x", "native", "100 strings")
     for step, seconds in ((5_001, 600.0), (5_011, 605.0)):  # resumed: what came before does not count
         view.next = 0.0
         view(Report(step, 5_211, seconds, 0.5))
-    first, second = capsys.readouterr().err.splitlines()[1:]
+    first, second = capsys.readouterr().err.splitlines()
     assert first == "step 5,001 of 5,211, loss 0.5000"
-    assert second == "step 5,011 of 5,211, loss 0.5000, 2.0 a second, 2 min left"
+    assert second == "step 5,011 of 5,211, loss 0.5000, 2.0 per second, 2 min left"
 
 
 def test_three_commands_from_a_text_file_to_samples(tmp_path):
@@ -141,8 +141,9 @@ def test_a_full_disk_is_said_in_one_line_and_nothing_is_left(tmp_path):
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (9999, 9999)),
     )
     assert done.returncode == 2
-    assert "cannot write" in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1
+    *shown, said = done.stderr.splitlines()
+    assert [line.partition(":")[0] for line in shown] == ["data", "engine"]
+    assert "cannot write" in said
     assert not (tmp_path / "runs").exists()
 
 
@@ -225,7 +226,8 @@ def task(n: int = 4):
         ("1 / 0", "True", "could not draw an example: <lambda>, line 5, raised ZeroDivisionError"),
         ("'2'", "True", "drew what it may not"),
         ("'0' * 9", "True", "a string of 9 tokens, where the longest is to have 4"),
-        ("'01'", "1 / 0", "could not judge a sample: <lambda>, line 5"),
+        ("'01'", "1 / 0", "could not judge a string that it drew: <lambda>, line 5"),
+        ("'01'", "text == '01' or 1 / 0", "could not judge a sample: <lambda>, line 5"),
     ],
 )
 def test_what_goes_wrong_in_a_task_of_ones_own_is_told_in_one_line(tmp_path, draw, right, said):
@@ -288,7 +290,7 @@ def test_errors_about_masked_models_name_what_the_user_has_typed(tmp_path):
 
 
 def test_a_run_that_fails_keeps_what_it_has_saved(tmp_path):
-    (tmp_path / "own.py").write_text(OWN.format(draw="'01'", right="1 / 0"))
+    (tmp_path / "own.py").write_text(OWN.format(draw="'01'", right="text == '01' or 1 / 0"))
     words = ["learn", "own.py", "--steps", 9, "--keep", 3, "--out", "a", *TINY]
     done = handloom(*words, "--every", 9, cwd=tmp_path)
     assert done.returncode == 2

@@ -292,7 +292,7 @@ def test_of_several_processes_all_stop_when_one_is_told_to(tmp_path, told):
 
 
 def test_what_goes_wrong_while_the_first_process_evaluates_is_known_to_all(tmp_path):
-    (tmp_path / "own.py").write_text(OWN.format(draw="'01'", right="1 / 0"))
+    (tmp_path / "own.py").write_text(OWN.format(draw="'01'", right="text == '01' or 1 / 0"))
     for process in two_processes(tmp_path, "learn", "own.py", "--steps", "5", "--out", "a", *TINY):
         said = process.communicate(timeout=60)[1]
         assert (process.returncode, "Traceback" in said) == (2, False), said
@@ -309,7 +309,7 @@ def test_what_goes_wrong_before_the_first_step_is_known_to_all(tmp_path):
 
 
 def test_what_ends_the_first_process_alone_is_no_traceback_in_the_others(tmp_path):
-    (tmp_path / "own.py").write_text(OWN.format(draw="'01'", right="exit(3)"))  # no error of the task's
+    (tmp_path / "own.py").write_text(OWN.format(draw="'01'", right="text == '01' or exit(3)"))  # no error of the task's
     first, other = two_processes(tmp_path, "learn", "own.py", "--steps", "5", "--out", "a", *TINY)
     said = other.communicate(timeout=60)[1]
     assert (other.returncode, "Traceback" in said) == (2, False), said

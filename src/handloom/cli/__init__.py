@@ -17,6 +17,7 @@ from handloom.cli.info import info
 from handloom.cli.learn import learn, resume
 from handloom.cli.records import records
 from handloom.cli.run import run
+from handloom.cli.runs import runs
 from handloom.cli.sample import sample
 from handloom.cli.score import score
 from handloom.cli.tasks import tasks
@@ -40,6 +41,7 @@ app.command()(learn)
 app.command()(resume)
 app.command()(sample)
 app.command()(score)
+app.command()(runs)
 app.command()(curves)
 app.command()(heatmap)
 app.command()(discover)

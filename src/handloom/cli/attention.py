@@ -37,7 +37,8 @@ def heatmap(
 
     In a panel a row is a position that looks, and a column one that is looked at. Digits are counted from 1, and row t
     is where digit t + 1 is written: if digit 22 repeats digit 13, it shows in row 21, column 13. Marked digits that a
-    head looks at more than twice as much as evenly, where another of them is written, are printed.
+    head looks at more than twice as much as evenly, where another of them is written, are printed, and whether that
+    has an effect: what the head reads there is replaced by its mean over strings of the task.
 
     \b
     handloom heatmap runs/strings-1 -o attention.svg
@@ -50,8 +51,9 @@ def heatmap(
     from handloom.core.files import check_place
     from handloom.core.finding import find
     from handloom.tasks import task_of
-    from handloom.view.attention import check_heads, draw_attention, looks, mean_attention, strings_for
+    from handloom.view.attention import check_heads, draw_attention, mean_attention, right_strings, strings_for
     from handloom.view.figure import check_format, matplotlib_parts
+    from handloom.view.looks import effects, looks
 
     check_format(output)
     check_place(output)
@@ -85,14 +87,21 @@ def heatmap(
         heads=heads,
         title=title(model, chosen, len(rows)),
     )
-    seen = looks(patterns, marked, 0 if begins else 1, layers, heads) if chosen.config.causal else []
+    first = 0 if begins else 1
+    seen = looks(patterns, marked, first, layers, heads) if chosen.config.causal else []
+    if seen:
+        strings = rows
+        if task is not None and task.vocab == chosen.vocab:
+            strings = right_strings(task, chosen, samples, seed)
+        with Slowly("looks tested") as progress:
+            seen = effects(chosen, seen, strings, marked, first, progress)
     if as_json:
         about = {"file": str(output), "strings": len(rows), "longest": longest + begins, "marks": marked}
         print_json(about | {"looks": [asdict(look) for look in seen]})
     else:
         print(output)
         for look in seen:
-            if look.share > 2 * look.even:
+            if look.marked:
                 print(look, file=sys.stderr)
 
 

@@ -1,13 +1,15 @@
 """handloom learn, resume: train a model on a task, and go on with it."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from handloom.cli.arguments import JsonOption, option, print_json
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from handloom.learn.training import Report, Training, Watch
 
 TASK_HELP = (
@@ -62,6 +64,9 @@ def learn(
     samples: Annotated[int | None, option("Strings sampled at an evaluation [200].", RUN)] = None,
     keep: Annotated[int | None, option("Keep the model every so many steps [never].", RUN)] = None,
     seed: Annotated[int | None, option("One seed gives one run [0].", RUN)] = None,
+    seeds: Annotated[
+        int | None, option("Train this many runs, with seeds from --seed on, and tell mean and spread.", RUN, min=1)
+    ] = None,
     lanes: Annotated[
         int | None, option("Parts of a batch [native: 8, fewer for large models; torch: one a core].", RUN)
     ] = None,
@@ -78,33 +83,40 @@ def learn(
     handloom learn "s[13]==s[22]" --count 1000 --until 0.99
     handloom learn names.txt --steps 5000 --dropout 0.1
     handloom learn addition:digits=2 --layers 2 --width 128 --schedule cosine
+    handloom learn parity --seeds 5
     """
+    from handloom.cli.seeds import begin, train_all
     from handloom.learn.experiments import look_up
+    from handloom.learn.options import with_width
     from handloom.learn.runs import kept, prepare
 
-    given = {CHOICES[k]: v for k, v in locals().items() if k in CHOICES and v is not None}
+    given = {name: value for name, value in locals().items() if name in CHOICES and value is not None}
     given |= {"causal": False} if masked else {}
     experiment = look_up(task)
     name, about = task, {}
     if experiment:
-        name, given = experiment.task, experiment.choices | given
+        name, given = experiment.task, experiment.choices | with_width(given)
         about = {"experiment": task, "claim": experiment.claim}
-    training = prepare(
-        name,
-        kind=kind or "transformer",
-        start=start,
-        device=device or best_device(),
-        engine=engine,
-        **given,
-    )
+
+    def prepared(seed: int) -> "Training":
+        how = given | {"seed": seed}
+        return prepare(
+            name, kind=kind or "transformer", start=start, device=device or best_device(), engine=engine, **how
+        )
+
+    if seeds is not None:
+        numbers = list(range(seed or 0, (seed or 0) + seeds))
+        parent = begin(numbers, prepared, out, name, called=task, more=about)
+        raise typer.Exit(train_all(parent, reopener(None, device, engine), tensorboard, as_json))
+    training = prepared(seed or 0)
     with kept(training, out, name, called=task, more=about):
         code = show(training, tensorboard, as_json)
     raise typer.Exit(code)
 
 
 NAMES = """steps batch rate schedule warmup decay clip dropout count patience until lora layers heads d_head d_ff
-context norm place activation positions tied every samples keep seed lanes"""
-CHOICES = {name: name for name in NAMES.split()} | {"width": "d_model"}
+width context norm place activation positions tied every samples keep lanes"""
+CHOICES = NAMES.split()
 
 
 def resume(
@@ -124,11 +136,22 @@ def resume(
     handloom resume runs/strings-1
     handloom resume runs/strings-1 --steps 150000
     """
+    from handloom.cli.seeds import train_all
+    from handloom.core.files import what_is
+    from handloom.learn.listing import seed_folders
+
+    reopen = reopener(steps, device, engine)
+    if what_is(run / "run.json") != "file" and seed_folders(run):
+        raise typer.Exit(train_all(run, reopen, tensorboard, as_json))
+    raise typer.Exit(show(reopen(run), tensorboard, as_json))
+
+
+def reopener(steps: int | None, device: str | None, engine: str | None) -> "Callable[[Path], Training]":
+    """What opens a run again, to train it further."""
     from handloom.learn.folder import Folder
     from handloom.learn.runs import reopen
 
-    training = reopen(Folder.old(run), steps, device or best_device(), engine, lambda report: None)
-    raise typer.Exit(show(training, tensorboard, as_json))
+    return lambda path: reopen(Folder.old(path), steps, device or best_device(), engine, lambda report: None)
 
 
 GPUS = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd")  # what a driver puts there: NVIDIA's, Windows', AMD's
@@ -160,35 +183,19 @@ def both(one: "Watch", other: "Watch") -> "Watch":
 
 
 def show(training: "Training", tensorboard: bool, as_json: bool) -> int:
-    """Run it, and in the first process let the user see it; the command's exit code."""
+    """Run it, and in the first process let the user see it and what came of it; the command's exit code."""
     import sys
-
-    from handloom.cli.training_view import TrainingView
 
     if not training.processes.first:
         training.run()
         return 0
+    run_and_show(training, tensorboard)
     folder = training.folder
     assert folder is not None
-    with TrainingView(str(folder.path), str(training.choice)) as view:
-        training.watch = both(view, board_of(folder.path)) if tensorboard else view
-        training.run()
-    evaluation = training.evaluation
-    assert evaluation is not None
-    result = {
-        "run": str(folder.path),
-        "steps": training.where.step,
-        "measured": training.measured,
-        "loss": training.held_out_loss,
-        **evaluation.to_json(),
-        "seconds": round(training.where.seconds, 1),
-        "engine": training.choice.name,
-    }
     if as_json:
-        print_json(result)
+        print_json(result_of(training))
     else:
-        before = f"; at step {training.measured:,}:" if training.measured < training.where.step else ","
-        print(f"{folder.path}: {result['steps']:,} steps{before} held-out loss {result['loss']:.4f}, {evaluation}")
+        print(sentence_of(training))
     if training.stop:
         print(f"stopped at step {training.where.step:,}; handloom resume {folder.path} goes on", file=sys.stderr)
         return 130
@@ -196,3 +203,38 @@ def show(training: "Training", tensorboard: bool, as_json: bool) -> int:
         why = "as --until or --patience says" if training.is_over() else "it was done"
         print(f"ended at step {training.where.step:,}, {why}; handloom resume --steps N goes on", file=sys.stderr)
     return 0
+
+
+def run_and_show(training: "Training", tensorboard: bool) -> None:
+    """Run it, and let the user see how far it is."""
+    from handloom.cli.training_view import TrainingView
+
+    folder, data = training.folder, training.data
+    assert folder is not None
+    with TrainingView(str(folder.path), str(training.choice), str(data), data.loss_of) as view:
+        training.watch = both(view, board_of(folder.path)) if tensorboard else view
+        training.run()
+
+
+def result_of(training: "Training") -> dict[str, Any]:
+    """What a run has come to, for --json."""
+    assert training.folder is not None
+    assert training.evaluation is not None
+    return {
+        "run": str(training.folder.path),
+        "steps": training.where.step,
+        "measured": training.measured,
+        "loss": training.held_out_loss,
+        **training.evaluation.to_json(),
+        "data": training.data.to_json(),
+        "seconds": round(training.where.seconds, 1),
+        "engine": training.choice.name,
+    }
+
+
+def sentence_of(training: "Training") -> str:
+    """The same for people."""
+    assert training.folder is not None
+    before = f"; at step {training.measured:,}:" if training.measured < training.where.step else ","
+    loss = f"{training.data.loss_of.replace(' ', '-')} loss {training.held_out_loss:.4f}"
+    return f"{training.folder.path}: {training.where.step:,} steps{before} {loss}, {training.evaluation}"

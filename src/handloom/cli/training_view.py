@@ -16,17 +16,18 @@ REFRESH = 0.1  # seconds
 
 
 class TrainingView:
-    """`with TrainingView("runs/x", "native") as view:` and call view(report) after every step."""
+    """`with TrainingView("runs/x", "native", "90 strings") as view:` and call view(report) after every step. The loss
+    it shows is the mean since the last evaluation, as in metrics.jsonl."""
 
-    def __init__(self, title: str, engine: str) -> None:
-        self.title, self.engine = title, engine
+    def __init__(self, title: str, engine: str, data: str, loss_of: str = "held out") -> None:
+        self.title, self.engine, self.data, self.loss_of = title, engine, data, loss_of
         self.live: Any = None
         self.next = time.monotonic()
         self.first: tuple[int, float] | None = None  # step and seconds at which this view began
-        self.loss = float("nan")  # smoothed
         self.evaluated: Report | None = None
 
     def __enter__(self) -> "TrainingView":
+        print(f"data: {self.data}", f"engine: {self.engine}", sep="\n", file=sys.stderr, flush=True)
         self.live = screen()
         return self
 
@@ -36,12 +37,9 @@ class TrainingView:
 
     def __call__(self, report: "Report") -> None:
         if self.first is None:
-            print(f"engine: {self.engine}", file=sys.stderr, flush=True)
             self.first = report.step, report.seconds
         if report.evaluation is not None:
             self.evaluated = report
-        else:
-            self.loss = report.loss if self.loss != self.loss else 0.98 * self.loss + 0.02 * report.loss
         now = time.monotonic()
         if now < self.next and report.evaluation is None:
             return
@@ -52,18 +50,22 @@ class TrainingView:
             print(self.line(report), file=sys.stderr, flush=True)
 
     def pace(self, report: "Report") -> list[str]:
-        """Steps a second since this view began and the time that is left, once there is something to go by."""
+        """Steps per second since this view began and the time that is left, once there is something to go by."""
         assert self.first is not None
         done, seconds = report.step - self.first[0], report.seconds - self.first[1]
         if done <= 0 or seconds <= 0.0:
             return []
-        return [f"{done / seconds:.1f} a second", f"{duration((report.steps - report.step) * seconds / done)} left"]
+        return [f"{done / seconds:.1f} per second", f"{duration((report.steps - report.step) * seconds / done)} left"]
 
     def line(self, report: "Report") -> str:
-        text = ", ".join([f"step {report.step:,} of {report.steps:,}", f"loss {self.loss:.4f}", *self.pace(report)])
+        step, rest = f"step {report.step:,} of {report.steps:,}", [f"loss {report.loss:.4f}", *self.pace(report)]
         if report.evaluation is not None:
-            text += f"; held out {report.held_out:.4f}, {report.evaluation}"
-        return text
+            return f"{step}: {self.measures(report)}; {', '.join(rest)}"
+        return ", ".join([step, *rest])
+
+    def measures(self, report: "Report") -> str:
+        """What an evaluation has found."""
+        return f"{self.loss_of} {report.held_out:.4f}, {report.evaluation}"
 
     def picture(self, report: "Report") -> Any:
         from rich.console import Group
@@ -73,10 +75,10 @@ class TrainingView:
         parts: list[Any] = [
             Text("  ".join([self.title, f"step {report.step:,} of {report.steps:,}", *self.pace(report)])),
             Text("━" * done, style="green") + Text("━" * (WIDE - done), style="dim"),
-            Text(f"loss {self.loss:.4f}"),
+            Text(f"loss {report.loss:.4f}"),
         ]
         if (seen := self.evaluated) is not None and (e := seen.evaluation) is not None:
-            parts += [Text(f"at step {seen.step:,}: held out {seen.held_out:.4f}, {e}")]
+            parts += [Text(f"at step {seen.step:,}: {self.measures(seen)}")]
             parts += [Text(f"  {sample[:100]}", style="dim") for sample in e.samples[:SHOWN]]
         return Group(*parts)
 

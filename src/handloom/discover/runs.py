@@ -11,7 +11,6 @@ page.html             what one looks at
 
 import json
 import os
-import shutil
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -91,7 +90,7 @@ def keep(discovery: Discovery, folder: Folder, name: str | None) -> None:
     }
     path, colon, parameters = name.partition(".py") if name else ("", "", "")
     if colon and what_is(Path(f"{path}.py")) == "file":
-        shutil.copyfile(f"{path}.py", folder.path / COPY)
+        folder.copy_python(Path(f"{path}.py"), COPY)
         about["asked"] = COPY + parameters
     folder.write_about(about)
     discovery.folder, discovery.made = folder.path, folder.made

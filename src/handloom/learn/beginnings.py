@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from handloom.core import Config, HandloomError, Model, Vocab
 from handloom.core.errors import shown, told
-from handloom.learn.kinds import CELLS, KINDS, needing_torch
+from handloom.learn.kinds import CELLS, KINDS, MAKEMORE, needing_torch
 from handloom.learn.learner import Learner
 from handloom.learn.network import Transformer, bag_of_words, bigram
 from handloom.learn.settings import Settings
@@ -62,10 +62,11 @@ def lengths_of_hard(task: Learnable) -> Iterator[int]:
 
 
 def config_for(vocab: int, block: int, sizes: dict[str, Any]) -> Config:
-    """makemore's sizes, unless told: 4 layers, 4 heads, 64 wide, and the usual proportions."""
-    width, heads = sizes.get("d_model", 64), sizes.get("heads", 4)
-    usual = {"layers": 4, "heads": heads, "d_model": width, "d_ff": 4 * width, "tied": False}
-    return Config(vocab=vocab, block=block, **{"d_head": max(1, width // max(1, heads))} | usual | sizes)
+    """makemore's sizes by default, and the usual proportions."""
+    chosen = MAKEMORE | sizes
+    width, heads = chosen["d_model"], chosen["heads"]
+    usual = {"d_head": max(1, width // max(1, heads)), "d_ff": 4 * width}
+    return Config(vocab=vocab, block=block, **usual | chosen)
 
 
 def with_mask(vocab: Vocab) -> Vocab:
@@ -131,4 +132,4 @@ def learner_from_json(values: dict[str, Any]) -> "Learner | CellLearner":
 
 def told_as(size: str) -> str:
     """The name of a size as a user gives it."""
-    return "masked (causal=False)" if size == "causal" else size
+    return {"causal": "masked (causal=False)", "d_model": "width"}.get(size, size)

@@ -1,7 +1,8 @@
 """Evaluation: what a model says, measured by its task.
 
 Of a Language strings are sampled; of a Task fresh questions are asked, and the likeliest answer counts. New is a string
-(or a question) that was not in the training set.
+(or a question) that was not in the training set. Every evaluation of a run draws its own: the seed is made of the run's
+and of the step.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,7 +14,8 @@ import numpy as np
 
 from handloom.core import HandloomError
 from handloom.core.errors import told
-from handloom.learn.strings import Strings, drawn
+from handloom.learn.data import drawn
+from handloom.learn.strings import Strings
 from handloom.tasks import Language
 from handloom.tasks.task import Ids, Learnable, Verdict
 
@@ -23,22 +25,29 @@ Say = Callable[[Sequence[Ids], float], list[Ids]]  # prompts, temperature → wh
 @dataclass(frozen=True)
 class Evaluation:
     """Shares of the samples. Malformed ones are not right; of the others some are new, and some known: they were in the
-    training set. None is what cannot be told: without a task nothing is judged, and without its run a model's training
-    set is not known."""
+    training set. `right_of_new` is a share of the new ones, None if there are none. Without a rule (a text file has
+    none) whatever is not malformed counts as right, which says nothing and is not shown. None is what cannot be told:
+    without a task nothing is judged, and without its run a model's training set is not known."""
 
     success: float | None
     new: float | None
     known: float | None
     malformed: float | None
     samples: tuple[str, ...]
+    right_of_new: float | None = None
+    has_rule: bool = True
 
     def __str__(self) -> str:
-        shares = {"right": self.success, "new": self.new, "known": self.known, "malformed": self.malformed}
-        told = ", ".join(f"{share:.1%} {name}" for name, share in shares.items() if share is not None)
-        return told or "not judged: the model's task is not known"
+        right = None if self.success is None or not self.has_rule else f"{self.success:.1%} right"
+        if right and self.right_of_new is not None:
+            right += f" ({self.right_of_new:.1%} of the new)"
+        shares = {"new": self.new, "known": self.known, "malformed": self.malformed}
+        told = [right, *(None if share is None else f"{share:.1%} {name}" for name, share in shares.items())]
+        return ", ".join(filter(None, told)) or "not judged: the model's task is not known"
 
     def to_json(self) -> dict[str, Any]:
-        return {"success": self.success, "new": self.new, "known": self.known, "malformed": self.malformed}
+        names = ("success", "right_of_new", "new", "known", "malformed")
+        return {name: getattr(self, name) for name in names}
 
 
 class Examiner:
@@ -85,15 +94,31 @@ class Examiner:
             raise
         except Exception as error:
             raise HandloomError(f"the task could not judge a sample: {told(error)}") from error
-        known = sum(
-            bytes_of(said if self.language else a) in self.known and verdict != "malformed"
-            for a, said, verdict in zip(asked, answers, verdicts, strict=True)
-        )
-        count, right, malformed = max(1, len(verdicts)), verdicts.count("right"), verdicts.count("malformed")
-        new = len(verdicts) - known - malformed
         vocab = self.task.vocab
         texts = tuple(vocab.decode([*([] if self.language else a), *s]) for a, s in zip(asked, answers, strict=True))
-        return Evaluation(right / count, new / count, known / count, malformed / count, texts)
+        known = [bytes_of(said if self.language else a) in self.known for a, said in zip(asked, answers, strict=True)]
+        return counted(verdicts, known, texts, has_rule=not isinstance(self.task, Language) or self.task.has_rule)
+
+
+def counted(verdicts: Sequence[Verdict], known: Sequence[bool], texts: tuple[str, ...], has_rule: bool) -> Evaluation:
+    """Samples, what the task thinks of each, and whether it was trained on, as shares."""
+    formed = [(verdict, old) for verdict, old in zip(verdicts, known, strict=True) if verdict != "malformed"]
+    new = [verdict for verdict, old in formed if not old]
+    count = max(1, len(verdicts))
+    return Evaluation(
+        success=verdicts.count("right") / count,
+        new=len(new) / count,
+        known=(len(formed) - len(new)) / count,
+        malformed=(len(verdicts) - len(formed)) / count,
+        samples=texts,
+        right_of_new=new.count("right") / len(new) if new else None,
+        has_rule=has_rule,
+    )
+
+
+def seed_at(seed: int, step: int) -> int:
+    """The seed of the evaluation at a step: other samples every time, and the same ones when a run is resumed."""
+    return int(np.random.SeedSequence((seed, 9, step)).generate_state(1, np.uint64)[0])
 
 
 def bytes_of(ids: Ids) -> bytes:

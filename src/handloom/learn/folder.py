@@ -6,7 +6,7 @@
     checkpoint.safetensors    weights, AdamW's moments and where the run stands, in one file: from it the run goes on
     metrics.jsonl             one line an evaluation
     model-15000.safetensors   models that were kept on the way
-    strings.txt, task.py      a copy of the user's own file, if the task is one
+    strings.txt, task.py      a copy of the user's own file, if the task is one; beside task.py, the files it imports
 
 Every file is written beside its place and moved there, so that a run that is killed has its last whole checkpoint.
 """
@@ -23,6 +23,7 @@ from handloom.core import HandloomError
 from handloom.core.files import one_line, what_is, write_atomically
 from handloom.learn.network import Arrays
 from handloom.tasks.catalogue import is_rule, users_file
+from handloom.tasks.user_file import files_beside
 
 RUNS = Path("runs")  # where runs are, unless told
 METRICS = "metrics.jsonl"
@@ -55,6 +56,18 @@ class Folder:
         """Keep the user's own file, so that the run does not depend on it; the copy's name in the folder."""
         write_atomically(self.path / name, data)
         return name
+
+    def copy_python(self, path: Path, name: str) -> str:
+        """The same for a Python file; the files beside it that it imports keep their names."""
+        beside = files_beside(path)
+        if Path(name) in beside:
+            raise HandloomError(
+                f"{path} imports {name}, which is what its own copy in a run is called; rename that file"
+            )
+        for file in beside:
+            (self.path / file).parent.mkdir(parents=True, exist_ok=True)
+            self.copy((path.parent / file).read_bytes(), str(file))
+        return self.copy(path.read_bytes(), name)
 
     def write_about(self, about: dict[str, Any]) -> None:
         write_atomically(self.path / "run.json", (json.dumps(about, indent=2) + "\n").encode())
@@ -125,10 +138,12 @@ class Folder:
 
     def remove(self) -> None:
         """Leave nothing behind of a run that never began: no file that is a run's, no folder that was made for it."""
-        for file in chain.from_iterable(self.path.glob(name) for name in OURS):
+        beside = [self.path / file for name in ("task.py", "problem.py") for file in files_beside(self.path / name)]
+        for file in {*beside, *chain.from_iterable(self.path.glob(name) for name in OURS)}:
             file.unlink()
+        packages = {file.parent for file in beside} - {self.path}
         with suppress(OSError):  # somebody else has put something there
-            for folder in self.made:
+            for folder in [*sorted(packages, reverse=True), *self.made]:
                 folder.rmdir()
 
 

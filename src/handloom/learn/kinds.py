@@ -26,6 +26,7 @@ KINDS: dict[str, set[str]] = {
     **{kind: set(sizes) for kind, sizes in CELLS.items()},
 }
 SIZES = set().union(*KINDS.values())
+MAKEMORE = {"layers": 4, "heads": 4, "d_model": 64, "tied": False}  # a transformer's where nothing else is given
 
 
 @contextmanager

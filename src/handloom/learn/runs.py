@@ -18,18 +18,20 @@ from handloom.core import HandloomError, Model
 from handloom.core.errors import shown
 from handloom.core.files import one_line, what_is
 from handloom.learn.beginnings import fine_tuned, from_scratch, learner_from_json
+from handloom.learn.data import Data, check_draws, split_of
 from handloom.learn.engines import choose
 from handloom.learn.folder import COPIES, Folder
 from handloom.learn.kinds import SIZES, find_either
+from handloom.learn.options import listed, with_width
 from handloom.learn.processes import Processes
 from handloom.learn.settings import Settings
-from handloom.learn.strings import collect
 from handloom.learn.training import Training, Watch
 from handloom.tasks import Language
-from handloom.tasks.catalogue import full_name, users_file
+from handloom.tasks.catalogue import from_file, full_name, users_file
 from handloom.tasks.catalogue import task as task_named
 from handloom.tasks.of_model import task_of_name
 from handloom.tasks.task import Learnable
+from handloom.tasks.user_file import files_beside
 
 if TYPE_CHECKING:  # networks of cells need torch, and are loaded where they are asked for
     from handloom.learn.cell_models import CellModel
@@ -37,6 +39,7 @@ if TYPE_CHECKING:  # networks of cells need torch, and are loaded where they are
 SETTINGS = {f.name for f in fields(Settings)}
 
 
+@listed
 def train(
     task: str | Learnable,
     *,
@@ -48,9 +51,10 @@ def train(
     watch: Watch = lambda report: None,
     **choices: Any,
 ) -> Training:
-    """Train a model on a task. `choices` are fields of Settings (steps, rate, …) and of Config (layers, d_model, …);
-    `start` is a model to go on from, or its name: all of it, or with lora=8 only matrices of rank 8. Without a folder
-    nothing is kept. `engine` is native, torch, or auto: the fastest that can."""
+    """Train a model on a task: a name, a rule, a file, a Task or a Language. `kind` is transformer, bigram, bow, mlp,
+    rnn, gru, lstm or encoder-decoder. `start` is a model to train further, or its name: all of it, or with lora=8 only
+    matrices of rank 8. Without a folder nothing is kept. `engine` is native, torch, or auto: the fastest that can.
+    `watch` is called with a report of every step. The other options, with their defaults:"""
     training = prepare(task, kind=kind, start=start, device=device, engine=engine, **choices)
     training.watch = watch
     if folder is None:
@@ -69,8 +73,11 @@ def prepare(
     **choices: Any,
 ) -> Training:
     """The same, not yet run."""
+    choices = with_width(choices)
     if unknown := sorted(set(choices) - SETTINGS - SIZES):
-        raise HandloomError(f"no setting {shown(unknown[0])}; there are {', '.join(sorted(SETTINGS | SIZES))}")
+        raise HandloomError(
+            f"no option {shown(unknown[0])}; there are {', '.join(sorted(SETTINGS | SIZES | {'width'}))}"
+        )
     check_device(device)
     if not isinstance(task, str) and not hasattr(task, "pair"):
         raise HandloomError(f"{shown(task)} is not a task; give the name of one, a Task or a Language")
@@ -82,9 +89,15 @@ def prepare(
         raise HandloomError("lora learns changes of a model that there is; name it with start, or leave lora out")
     settings = Settings(**{k: v for k, v in choices.items() if k in SETTINGS})
     known = task_named(task) if isinstance(task, str) else task
-    strings = collect(known, settings.count, settings.seed)
+    data = Data.of(known, settings.count, settings.seed)
+    strings = data.strings
     if settings.count > len(strings):
         raise HandloomError(f"count={settings.count:,}, but there are only {len(strings):,} strings; ask for fewer")
+    check_draws(known, strings)
+    if settings.until and isinstance(known, Language) and not known.has_rule:
+        raise HandloomError(
+            f"until={settings.until:g}: a text file has no rule to be right by; stop with patience instead"
+        )
     sizes = {key: value for key, value in choices.items() if key in SIZES}
     if start:
         learner = fine_tuned(find_either(start)[0], known, strings, settings, sizes)
@@ -92,7 +105,7 @@ def prepare(
         learner = from_scratch(kind, known, strings, sizes)
     if isinstance(task, str):
         learner.notes["task"] = full_name(task)
-    return Training(known, strings, learner, settings, device=device, engine=engine)
+    return Training(known, data, learner, settings, device=device, engine=engine)
 
 
 @contextmanager
@@ -116,14 +129,17 @@ def kept(
 
 def keep(training: Training, folder: Folder, name: str | None, more: dict[str, Any] | None = None) -> None:
     """Have a run kept in a folder from the beginning."""
+    given = name
     if name is not None and (file := users_file(name)):
         name = training.learner.notes["task"] = copied(training.task, *file, folder)
     folder.write_about(
         {
             "handloom": handloom.__version__,
             "task": name,
+            "given": given,
             "network": training.learner.to_json(),
             "settings": training.settings.to_json(),
+            "data": training.data.to_json(),
             "engine": training.choice.name,
             "asked": training.engine,
             **(more or {}),
@@ -136,12 +152,26 @@ def copied(task: Learnable, path: Path, parameters: str, folder: Folder) -> str:
     """The user's own file, kept with the run; what stands for it there."""
     strings, python = COPIES
     if path.suffix == ".py":
-        copy = folder.copy(path.read_bytes(), python)
+        copy = folder.copy_python(path, python)
+        check_copy(path, folder.path / copy, parameters)
     else:
         assert isinstance(task, Language)
         lines = task.lines or ()  # as they were read: a pipe is not there a second time
         copy = folder.copy("".join(f"{line}\n" for line in lines).encode(), strings)
     return copy + (f":{parameters}" if parameters else "")
+
+
+def check_copy(path: Path, copy: Path, parameters: str) -> None:
+    """Refuse a file that does not work where its run keeps it, for no such run could be resumed."""
+    if b"__file__" not in path.read_bytes() and not files_beside(path):
+        return  # nothing in it depends on where it is
+    try:
+        from_file(copy, parameters)
+    except HandloomError as error:
+        raise HandloomError(
+            f"{path}: its copy in the run's folder does not work ({error}); what it needs must be in Python files "
+            "beside it that it imports, or be named by an absolute path"
+        ) from error
 
 
 def resume(
@@ -203,8 +233,8 @@ def go_on(
             f"{folder.path} is a run of another task: its tokens are {learner.vocab.sample()}, "
             f"and those of the task {known.vocab.sample()}"
         )
-    strings = collect(known, settings.count, settings.seed)
-    training = Training(known, strings, learner, settings, folder, device, asked, watch)
+    data = Data.of(known, settings.count, settings.seed, split_of(about))
+    training = Training(known, data, learner, settings, folder, device, asked, watch)
     if steps is not None and steps < training.where.step:
         raise HandloomError(f"{folder.path} is at step {training.where.step:,} already; give --steps more than that")
     now = {"asked": asked} | about | {"settings": training.settings.to_json(), "engine": training.choice.name}

@@ -17,12 +17,12 @@ from handloom.core.errors import shown
 from handloom.core.files import what_is
 from handloom.core.finding import LAST, is_program
 from handloom.learn.beginnings import check_vocab
+from handloom.learn.data import Data, collect, split_of
 from handloom.learn.evaluation import Evaluation, Examiner
 from handloom.learn.folder import Folder
 from handloom.learn.kinds import find_either
 from handloom.learn.masked import unmask
 from handloom.learn.runs import settings_of, task_of_run
-from handloom.learn.strings import collect, split
 from handloom.tasks import Language, Learnable, Task, task_of
 from handloom.tasks.catalogue import task as task_named
 
@@ -82,7 +82,7 @@ class Sampling:
         """A model of a run, and the run's task, which knows what was trained on."""
         about = folder.about()
         settings, task = settings_of(about), task or task_of_run(folder, about)
-        learnt, _ = split(collect(task, settings.count, settings.seed), settings.seed)
+        learnt = Data.of(task, settings.count, settings.seed, split_of(about)).train
         file = folder.path / BEST if best else file
         if best and what_is(file) != "file":
             raise HandloomError(f"{folder.path} has not been evaluated yet, so that no model is the best; use the last")
@@ -97,7 +97,7 @@ class Sampling:
         if self.examiner is None:
             return self.unjudged(count, prompt, seed, 1.0 if temperature is None else temperature, how)
         found = self.judged(self.examiner, count, prompt, seed, temperature, how)
-        return found if self.run else replace(found, new=None, known=None)
+        return found if self.run else replace(found, new=None, known=None, right_of_new=None)
 
     def judged(
         self, examiner: Examiner, count: int, prompt: str, seed: int, temperature: float | None, how: dict[str, Any]

@@ -1,7 +1,7 @@
 """How a model is trained: all but the task and the model, in one frozen value that goes into the run's folder."""
 
 import math
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, get_args
 
 from handloom.core import HandloomError
@@ -11,28 +11,33 @@ from handloom.core.errors import shown
 Schedule = Literal["constant", "cosine", "linear"]
 
 
+def setting(default: Any, about: str) -> Any:
+    """A field with its default, and what it is, for `help`."""
+    return field(default=default, metadata={"about": about})
+
+
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """The defaults are makemore's, but for clipping."""
 
-    steps: int = 15_000
-    batch: int = 32  # strings a step
-    rate: float = 5e-4  # the learning rate
-    schedule: Schedule = "constant"  # or falling to 0 at the last step
-    warmup: int = 0  # steps in which the rate rises from 0
-    decay: float = 0.01  # weight decay, on matrices and embeddings
-    betas: tuple[float, float] = (0.9, 0.99)
-    clip: float = 1.0  # the largest norm of a gradient; 0: as it is
-    dropout: float = 0.0
-    every: int = 500  # steps between evaluations, at which the run is also saved
-    samples: int = 200  # strings sampled at an evaluation
-    patience: int = 0  # stop after so many evaluations without a better held-out loss; 0: never
-    until: float = 0.0  # stop at this success rate; 0: never
-    keep: int = 0  # keep the model every so many steps; 0: only the last and the best
-    count: int = 0  # strings drawn from the task; 0: 10,000, and of a text file all its lines
-    lora: int = 0  # learn matrices of this rank to add to the given ones; 0: learn all weights
-    seed: int = 0
-    lanes: int = 0  # parts of a batch with a gradient each, added up in order; 0: as many as suit the engine
+    steps: int = setting(15_000, "steps of training")
+    batch: int = setting(32, "strings per step")
+    rate: float = setting(5e-4, "the learning rate")
+    schedule: Schedule = setting("constant", "constant; cosine, linear: falling to 0 at the last step")  # noqa: RUF009
+    warmup: int = setting(0, "steps in which the rate rises from 0")
+    decay: float = setting(0.01, "weight decay, on matrices and embeddings")
+    betas: tuple[float, float] = setting((0.9, 0.99), "AdamW's")
+    clip: float = setting(1.0, "the largest norm of a gradient; 0: as it is")
+    dropout: float = setting(0.0, "the share of values left out")
+    every: int = setting(500, "steps between evaluations, at which the run is also saved")
+    samples: int = setting(200, "strings sampled at an evaluation")
+    patience: int = setting(0, "stop after this many evaluations without a better held-out loss; 0: never")
+    until: float = setting(0.0, "stop at the first evaluation with this success rate; 0: never")
+    keep: int = setting(0, "keep the model every this many steps; 0: only the last and the best")
+    count: int = setting(0, "strings drawn from the task; 0: 10,000, and of a text file all its lines")
+    lora: int = setting(0, "train matrices of this rank to add to those of `start`; 0: train all weights")
+    seed: int = setting(0, "one seed gives one run")
+    lanes: int = setting(0, "parts of a batch, whose gradients are added up in order; 0: as many as suit the engine")
 
     def __post_init__(self) -> None:
         least = {"steps": 0, "batch": 1, "warmup": 0, "every": 1, "samples": 0, "patience": 0, "keep": 0}

@@ -12,10 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from handloom.core import HandloomError, Vocab
-from handloom.core.errors import told
-from handloom.tasks import Language
-from handloom.tasks.task import Ids, Learnable
+from handloom.core import Vocab
+from handloom.tasks.task import Ids
 
 Array = np.ndarray[Any, Any]
 
@@ -36,7 +34,11 @@ class Strings:
     def of(cls, pairs: Sequence[tuple[Ids, Ids]]) -> "Strings":
         lengths = [len(asked) + len(answer) for asked, answer in pairs]
         ids = np.fromiter((token for pair in pairs for part in pair for token in part), np.int64, sum(lengths))
-        return cls(ids, np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]), np.array([len(a) for a, _ in pairs]))
+        return cls(
+            ids,
+            np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]),
+            np.array([len(a) for a, _ in pairs], np.int64),
+        )
 
     def __len__(self) -> int:
         return len(self.asked)
@@ -52,37 +54,6 @@ class Strings:
 
     def part(self, rows: Sequence[int] | Array) -> "Strings":
         return Strings.of([self.row(int(i)) for i in rows])
-
-
-def collect(task: Learnable, count: int, seed: int) -> Strings:
-    """So many examples of a task, or at most so many lines of a text file; 0: 10,000, or all lines."""
-    rng = np.random.default_rng((seed, 0))
-    if isinstance(task, Language) and task.lines is not None:
-        chosen = np.sort(rng.permutation(len(task.lines))[: count or None])
-        return Strings.of([task.framed(task.lines[i]) for i in chosen])
-    return Strings.of([drawn(task, rng) for _ in range(count or 10_000)])
-
-
-def drawn(task: Learnable, rng: np.random.Generator) -> tuple[Ids, Ids]:
-    """An example of a task, whose functions may be a user's own."""
-    try:
-        pair = task.pair(rng)
-        if isinstance(task, Language) and len(pair[1]) > task.longest + 1:
-            raise HandloomError(f"a string of {len(pair[1]) - 1} tokens, where the longest is to have {task.longest}")
-        return pair
-    except HandloomError as error:
-        raise HandloomError(f"the task drew what it may not: {error}") from error
-    except Exception as error:
-        raise HandloomError(f"the task could not draw an example: {told(error)}") from error
-
-
-def split(strings: Strings, seed: int) -> tuple[Strings, Strings]:
-    """To learn from, and held out: a tenth, at most a thousand, drawn at random."""
-    held_out = min(1000, len(strings) // 10)
-    if not held_out:
-        raise HandloomError(f"to learn, and hold out a tenth, takes 10 strings or more; here is {len(strings)}")
-    order = np.random.default_rng((seed, 1)).permutation(len(strings))
-    return strings.part(np.sort(order[held_out:])), strings.part(np.sort(order[:held_out]))
 
 
 @dataclass(frozen=True)

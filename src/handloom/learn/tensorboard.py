@@ -21,7 +21,8 @@ def board(folder: Path) -> Watch:
             return
         scalars = {"loss/train": report.loss, "loss/held_out": report.held_out}
         for name, value in (scalars | report.evaluation.to_json()).items():
-            writer.add_scalar(name, value, report.step)
+            if value is not None:  # of no new samples none are right
+                writer.add_scalar(name, value, report.step)
         writer.flush()
 
     return write

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from handloom.core import HandloomError
+from handloom.learn.data import Data
 from handloom.learn.engines import choose as choose_engine
-from handloom.learn.evaluation import Evaluation, Examiner
+from handloom.learn.evaluation import Evaluation, Examiner, seed_at
 from handloom.learn.folder import Folder
 from handloom.learn.learner import Learner
 from handloom.learn.processes import Processes
 from handloom.learn.settings import Settings
-from handloom.learn.strings import Strings, choose, split
+from handloom.learn.strings import choose
 from handloom.tasks.task import Learnable
 
 if TYPE_CHECKING:
@@ -49,8 +50,8 @@ class Report:
     step: int
     steps: int
     seconds: float
-    loss: float  # of the last steps
-    held_out: float | None = None
+    loss: float  # the mean since the last evaluation, in nats per token
+    held_out: float | None = None  # or, where nothing is held out, of what is trained on
     evaluation: Evaluation | None = None
 
 
@@ -62,7 +63,7 @@ class Training:
     """One run: a task, a learner (network and vocabulary), settings, and optionally a folder to keep it in."""
 
     task: Learnable
-    strings: Strings  # all there are; a tenth is held out
+    data: Data
     learner: "Learner | CellLearner"
     settings: Settings
     folder: Folder | None = None
@@ -84,8 +85,9 @@ class Training:
         if not self.settings.lanes:
             self.settings = replace(self.settings, lanes=self.choice.lanes)
         settings = self.settings
-        self.learner.check(self.strings)
-        self.strings, self.held_out = split(self.strings, settings.seed)
+        self.learner.check(self.data.strings)
+        self.strings, self.held_out = self.data.train, self.data.held_out
+        self.measured_on = self.data.measured
         self.examiner = Examiner(self.task, self.strings)
         arrays, moments = self.learner.start(settings), None
         if self.folder and (saved := self.folder.checkpoint()):
@@ -144,7 +146,11 @@ class Training:
             where.losses += loss
             where.counted += 1
             where.tokens += tokens
-            self.watch(Report(where.step, settings.steps, time.perf_counter() - began, loss))
+            self.watch(Report(where.step, settings.steps, time.perf_counter() - began, self.mean_loss()))
+
+    def mean_loss(self) -> float:
+        """Of the steps since the last evaluation, each before its change."""
+        return self.where.losses / max(1, self.where.counted)
 
     def evaluate(self) -> None:
         """Measure, keep what is best, write it all down."""
@@ -158,13 +164,15 @@ class Training:
         where.success = self.evaluation.success or 0.0
         line = {
             "step": where.step,
-            "loss": where.losses / max(1, where.counted),
+            "loss": self.mean_loss(),
             "held_out": self.held_out_loss,
             **self.evaluation.to_json(),
             "rate": self.settings.rate_at(where.step - 1),
             "tokens": where.tokens,
             "seconds": round(where.seconds, 3),
         }
+        if not len(self.held_out):
+            line |= {"held_out": None, "trained_on": self.held_out_loss}
         where.losses, where.counted = 0.0, 0
         if self.folder and self.processes.first:
             self.folder.append(line)
@@ -185,10 +193,11 @@ class Training:
     def measurement(self) -> tuple[float, Evaluation] | HandloomError:
         """These two, or why they could not be had, which all processes are to know."""
         engine = "torch" if self.engine == "torch" or self.device != "cpu" else "auto"
-        say = self.learner.speaker(self.trainer.arrays(), self.examiner.lengths, self.settings.seed, engine)
+        seed = seed_at(self.settings.seed, self.where.step)
+        say = self.learner.speaker(self.trainer.arrays(), self.examiner.lengths, seed, engine)
         try:
-            evaluation = self.examiner.examine(say, self.settings.samples, self.settings.seed)
-            return self.trainer.loss(self.held_out), evaluation
+            evaluation = self.examiner.examine(say, self.settings.samples, seed)
+            return self.trainer.loss(self.measured_on), evaluation
         except HandloomError as error:
             return error
 

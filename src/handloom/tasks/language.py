@@ -35,6 +35,7 @@ class Language:
     lines: Sequence[str] | None = None  # all strings there are, where they are given rather than drawn
     marks: Callable[[int], Sequence[int]] = lambda length: ()  # digits (from 1) that a rule names, at this length
     separator: str | None = None  # between tokens in text: a space, or nothing
+    has_rule: bool = True  # False: there are only examples, and `right` says no more than `formed`
 
     @cached_property
     def vocab(self) -> Vocab:

@@ -33,6 +33,7 @@ def text_file(path: str | Path, tokens: str = "characters") -> Language:
         formed=bool,
         lines=texts,
         separator=separator,
+        has_rule=False,
     )
 
 

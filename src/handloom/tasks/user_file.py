@@ -1,13 +1,19 @@
 """What a user has written: a Python file that defines `task`, or `problem`. The file is run, as its user wants.
 
-What it defines may be the thing itself, or a function that makes it, with parameters that have defaults.
+What it defines may be the thing itself, or a function that makes it, with parameters that have defaults. It may import
+Python files that lie beside it. Two files may each have a `helper.py` of their own: what is beside a file is loaded for
+it alone.
 """
 
+import ast
 import functools
+import importlib
 import os
 import re
+import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -43,7 +49,8 @@ def defined(path: Path, wanted: Wanted, parameters: bool) -> Callable[..., Any]:
     module = ModuleType(path.stem)
     module.__file__ = str(path)
     try:
-        exec(compile(path.read_bytes(), str(path), "exec"), module.__dict__)
+        with importing_beside(path):
+            exec(compile(path.read_bytes(), str(path), "exec"), module.__dict__)
     except (Exception, SystemExit) as error:
         raise HandloomError(told_in_file(path, error)) from error
     found = vars(module).get(wanted.name)
@@ -62,7 +69,8 @@ def guarded(path: Path, wanted: Wanted, function: Callable[..., Any]) -> Callabl
     @functools.wraps(function)
     def make(**values: Any) -> Any:
         try:
-            made = function(**values)
+            with importing_beside(path):
+                made = function(**values)
         except (Exception, SystemExit) as error:
             raise HandloomError(told_in_file(path, error)) from error
         if not isinstance(made, wanted.kinds):
@@ -70,6 +78,56 @@ def guarded(path: Path, wanted: Wanted, function: Callable[..., Any]) -> Callabl
         return made
 
     return make
+
+
+def files_beside(path: Path) -> list[Path]:
+    """The Python files in its folder that a file imports, and those that these import, relative to the folder. Of a
+    package all files count."""
+    folder, found, waiting = path.parent, set[Path](), [path]
+    while waiting:
+        for name in imported_names(waiting.pop()):
+            package = (folder / name / "__init__.py").is_file()
+            files = sorted((folder / name).rglob("*.py")) if package else [folder / f"{name}.py"]
+            new = {file for file in files if file.is_file()} - found - {path}
+            found |= new
+            waiting += new
+    return sorted(file.relative_to(folder) for file in found)
+
+
+def imported_names(path: Path) -> set[str]:
+    """The modules that a file's import statements name, without what is behind a dot."""
+    try:
+        nodes = list(ast.walk(ast.parse(path.read_bytes())))
+    except (OSError, ValueError, SyntaxError, RecursionError):
+        return set()  # it will be told when the file is run
+    plain = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    from_them = {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom) and not node.level}
+    return {name.partition(".")[0] for name in plain | from_them}
+
+
+@contextmanager
+def importing_beside(path: Path) -> Iterator[None]:
+    """While a file runs: what it imports is looked for beside it first, as Python does for a program, and loaded anew.
+    Afterwards there is nothing left of it but what the file itself holds."""
+    own = {file.parts[0].removesuffix(".py") for file in files_beside(path)}
+    if not own:
+        yield
+        return
+
+    def take_out() -> dict[str, ModuleType]:
+        return {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] in own}
+
+    folder, others, silent = str(path.parent.absolute()), take_out(), sys.dont_write_bytecode
+    sys.path.insert(0, folder)
+    sys.dont_write_bytecode = True  # no __pycache__ in the folder of a run
+    importlib.invalidate_caches()
+    try:
+        yield
+    finally:
+        sys.path.remove(folder)
+        sys.dont_write_bytecode = silent
+        take_out()
+        sys.modules.update(others)
 
 
 def told_in_file(path: Path, error: BaseException) -> str:

@@ -12,7 +12,6 @@ triangle at the margin: in its column, where it is looked at, and in the row in 
 import textwrap
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ import numpy as np
 
 from handloom.core import HandloomError, Model, choose_engine, generate
 from handloom.core.tokens import check_tokens
+from handloom.learn.data import drawn
 from handloom.tasks import Language, Learnable
 from handloom.view.figure import STYLE, check_format, matplotlib_parts, write_figure
 from handloom.view.heatmap import BLUE
@@ -94,35 +94,11 @@ def strings_for(
     return [[bos, *(row[:-1] if row[-1:] == [eos] else row)][:block] for row in said]
 
 
-@dataclass(frozen=True)
-class Look:
-    """Where a digit is written, how much of its attention the head that gives most gives to an earlier one."""
-
-    written: int
-    at: int
-    layer: int
-    head: int
-    share: float
-    even: float  # the share if attention were even
-
-    def __str__(self) -> str:
-        return (
-            f"where digit {self.written} is written, layer {self.layer}, head {self.head} gives digit {self.at} "
-            f"{self.share:.0%} of its attention (evenly it would be {self.even:.0%})"
-        )
-
-
-def looks(patterns: Array, marks: Sequence[int], first: int, layers: Sequence[int], heads: Sequence[int]) -> list[Look]:
-    """What there is between marked digits in patterns (all layers, all heads, T, T): for each that is written, and each
-    before it, the head that looks there most, of these layers and heads."""
-    found = []
-    for written in sorted(set(marks)):
-        row = written - first - 1
-        for at in sorted(set(marks)):
-            if first <= at < written and row < patterns.shape[2]:
-                share, layer, head = max((patterns[i, h, row, at - first], -i, -h) for i in layers for h in heads)
-                found.append(Look(written, at, -layer, -head, float(share), 1 / (row + 1)))
-    return found
+def right_strings(task: Learnable, model: Model, count: int, seed: int) -> list[list[int]]:
+    """Whole strings of a task, as far as the model can read them and write one token more."""
+    rng = np.random.default_rng((seed, 1))
+    pairs = [drawn(task, rng) for _ in range(count)]
+    return [[*asked, *said][: model.config.block + 1] for asked, said in pairs]
 
 
 def draw_attention(

@@ -1,0 +1,82 @@
+"""Several runs that differ in their seed alone: `handloom learn TASK --seeds 5`, and its `handloom resume`.
+
+They are all begun before the first is trained, each in a folder of its own, so that whatever ends the command, all of
+them can be resumed.
+"""
+
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from handloom.cli.arguments import print_json
+
+if TYPE_CHECKING:
+    from handloom.learn.listing import Run
+    from handloom.learn.training import Training
+
+Prepare = Callable[[int], "Training"]  # from a seed
+
+
+def begin(seeds: list[int], prepare: Prepare, path: Path | None, name: str, called: str, more: dict[str, str]) -> Path:
+    """A folder with a run for each seed, none of them trained yet."""
+    from handloom.core import HandloomError
+    from handloom.learn.folder import Folder
+    from handloom.learn.listing import SEED, seed_folders
+    from handloom.learn.runs import kept
+
+    training = prepare(seeds[0])
+    if training.processes.count > 1:
+        raise HandloomError("--seeds trains one run after the other in one process; start it without torchrun")
+    parent = Folder.new(path, called)
+    try:
+        for seed in seeds:
+            training = training if seed == seeds[0] else prepare(seed)
+            with kept(training, parent.path / f"{SEED}{seed}", name, more=more):
+                training.save()
+    except BaseException:  # none of them is trained yet
+        for folder in seed_folders(parent.path):
+            shutil.rmtree(folder)
+        parent.remove()
+        raise
+    return parent.path
+
+
+def train_all(parent: Path, reopen: Callable[[Path], "Training"], tensorboard: bool, as_json: bool) -> int:
+    """Train those that are not done, one after the other, and tell what came of all; the exit code."""
+    from handloom.cli.learn import run_and_show
+    from handloom.learn.listing import read_run, seed_folders
+
+    folders = seed_folders(parent)
+    for number, path in enumerate(folders, 1):
+        training = reopen(path)
+        if training.where.step >= training.settings.steps or training.is_over():
+            print(f"{path}: done, at step {training.where.step:,}", file=sys.stderr)
+            continue
+        print(f"{path}: run {number} of {len(folders)}", file=sys.stderr)
+        run_and_show(training, tensorboard)
+        if training.stop:
+            tell(parent, [read_run(path) for path in folders[:number]], as_json)
+            print(f"stopped in {path}; handloom resume {parent} resumes all that are not done", file=sys.stderr)
+            return 130
+    tell(parent, [read_run(path) for path in folders], as_json)
+    return 0
+
+
+def tell(parent: Path, runs: list["Run"], as_json: bool) -> None:
+    """Each run in a line, and mean and spread over them."""
+    from handloom.learn.listing import spreads
+
+    found = spreads(runs)
+    if as_json:
+        whole = {"run": str(parent), "steps": sum(run.steps or 0 for run in runs)}
+        whole |= {name: found[name].mean if name in found else None for name in ("loss", "success")}
+        print_json(whole | {"spread": {n: vars(s) for n, s in found.items()}, "runs": [run.to_json() for run in runs]})
+        return
+    for run in runs:
+        success = "" if run.success is None else f", {run.success:.1%} right"
+        print(f"{run.path}: {run.steps or 0:,} steps, loss {run.loss or 0.0:.4f}{success}")
+    parts = [f"loss {found['loss'].told('.4f')}"] if "loss" in found else []
+    parts += [f"right {found['success'].told('.1%')}"] if "success" in found else []
+    print(f"{parent}: mean ± standard deviation of {len(runs)} runs (least to most): {', '.join(parts)}")
