@@ -267,11 +267,11 @@ def test_the_command_on_a_program_a_run_and_a_kept_checkpoint(tmp_path):
 
 def test_marks_are_what_the_rule_names_at_every_length(tmp_path):
     write_run(tmp_path / "run")
-    task = command.task_for(str(tmp_path / "run" / "model-500.safetensors"), trained_like())
+    task = task_of(trained_like(), tmp_path / "run" / "model-500.safetensors")
     assert command.named(task, [[0] * 10]) == [1, 3, 8, 10]
     assert command.named(task, [[0] * n for n in (9, 12, 10, 0, 5)]) == [1, 3, 8]  # 0 and 5 are malformed
     assert command.named(task, [[0] * 5]) == command.named(None, [[0] * 9]) == []
-    assert command.task_for("run-of-nothing", trained_like()) is None
+    assert task_of(trained_like(), "run-of-nothing") is None
     (tmp_path / "run" / "run.json").write_text("[" * 10)
     assert json.loads(handloom(tmp_path, "run", "0110110011", "--json"))["marks"] == []  # a picture needs no task
 

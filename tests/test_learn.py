@@ -409,7 +409,7 @@ def test_exchanged_symbols_make_the_same_run():
     ("task", "choices", "said"),
     [
         (3, {}, "3 is not a task"),
-        (RULE, {"start": "addition"}, "start='addition' is not a model"),
+        (RULE, {"start": 5}, "start=5 is not a model"),
         (RULE, {"betas": 3}, "two numbers"),
         (RULE, {"betas": (2, 5)}, "below 1"),
         (RULE, {"betas": (0.9, float("nan"))}, "below 1"),
