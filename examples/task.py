@@ -1,4 +1,4 @@
-"""A task of one's own: palindromes. Try `learnable("examples/task.py:letters=abc,longest=12")`.
+"""A task of one's own: palindromes. Try `hl.task("examples/task.py:letters=abc,longest=12")`.
 
 A Language has strings: one function draws one, another says whether a string is right.
 """

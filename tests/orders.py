@@ -4,7 +4,8 @@
     python tests/orders.py -k sort          # further words are pytest's
 
 The libraries that compute (OpenBLAS in NumPy, MKL and ATen in PyTorch, our native engine) choose kernels by the
-processor, and each adds up in an order of its own. Environment variables choose others, of those that the machine can run. A result that depends on the last bit differs between these runs. (On AMD, MKL listens to MKL_CBWR alone.)
+processor, and each adds up in an order of its own. Environment variables choose others, of those that the machine can
+run. A result that depends on the last bit differs between these runs. (On AMD, MKL listens to MKL_CBWR alone.)
 """
 
 import os

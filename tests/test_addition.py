@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from handloom.core import HandloomError, Model, Vocab, count, generate, params, trace
+from handloom.tasks import certify
 from handloom.tasks.sums import addition, ask, spell
 from handloom.write.addition import DIRECTIONS, MOST, small_addition
 from handloom.write.addition_proof import mix, norm, prove
-from handloom.write.certificates import certify
 from handloom.write.intervals import Box
 
 BOOK = 360_576  # what the book's addition of three digits takes

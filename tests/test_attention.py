@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 from draws import configs, random_model
 from handloom.cli import attention as command
 from handloom.core import Config, HandloomError, Model, Vocab, params, reference, save
-from handloom.tasks import learnable
+from handloom.tasks import task as task_named
+from handloom.tasks import task_of
 from handloom.view import attention
 from handloom.view.attention import draw_attention, mean_attention, right_strings, strings_for
 from handloom.view.curves import draw_curves
 from handloom.view.looks import Ablation, Look, effects, looks
-from handloom.write import program, task_of
+from handloom.write import program
 
 HANDLOOM = Path(sys.executable).with_name("handloom")
 LETTERS = Vocab.of("01", bos="<end>", eos="<end>")
@@ -77,12 +78,12 @@ def test_rows_sum_to_1_where_all_strings_are_equally_long():
 
 def test_strings_come_from_the_model_or_from_its_task():
     model = trained_like()
-    own = strings_for(model, learnable("strings:length=4-6"), 50, seed=0)
+    own = strings_for(model, task_named("strings:length=4-6"), 50, seed=0)
     assert {row[0] for row in own} == {2}
     assert all(2 not in row[1:] and len(row) <= 13 for row in own)
     assert own == strings_for(model, None, 50, seed=0)
     assert own != strings_for(model, None, 50, seed=1)
-    both_ways = strings_for(trained_like(causal=False), learnable("strings:length=4-6"), 50, seed=0)
+    both_ways = strings_for(trained_like(causal=False), task_named("strings:length=4-6"), 50, seed=0)
     assert all(row[0] == row[-1] == 2 and 6 <= len(row) <= 8 for row in both_ways)
     adder = program("addition:digits=3")
     asked = strings_for(adder, task_of(adder), 5, seed=0)
@@ -135,7 +136,7 @@ def copying():
 
 
 def test_a_look_is_told_as_one_with_an_effect_only_if_the_digit_is_worse_without_it():
-    model, task = copying(), learnable("strings:rule=s[2]==s[5] and s[1]==s[6],length=6")
+    model, task = copying(), task_named("strings:rule=s[2]==s[5] and s[1]==s[6],length=6")
     strings = right_strings(task, model, 100, seed=0)
     found = effects(model, looks(mean_attention(model, strings), [1, 2, 5], 0, [0], [0, 1, 2]), strings, [1, 2, 5], 0)
     assert [(look.written, look.at) for look in found] == [(2, 1), (5, 1), (5, 2)]
@@ -152,7 +153,10 @@ def test_a_look_is_told_as_one_with_an_effect_only_if_the_digit_is_worse_without
 
 
 def test_both_engines_find_the_same_effect(monkeypatch):
-    model, strings = copying(), np.array(right_strings(learnable("strings:rule=s[2]==s[5],length=6"), copying(), 30, 0))
+    model, strings = (
+        copying(),
+        np.array(right_strings(task_named("strings:rule=s[2]==s[5],length=6"), copying(), 30, 0)),
+    )
     monkeypatch.setattr("handloom.view.looks.fast_engine", lambda tokens: "torch")
     torch = Ablation(model, strings[:, :6], [2, 5]).without(0, 0, 2)
     monkeypatch.undo()
@@ -263,11 +267,11 @@ def test_the_command_on_a_program_a_run_and_a_kept_checkpoint(tmp_path):
 
 def test_marks_are_what_the_rule_names_at_every_length(tmp_path):
     write_run(tmp_path / "run")
-    task = command.task_for(str(tmp_path / "run" / "model-500.safetensors"), trained_like())
+    task = task_of(trained_like(), tmp_path / "run" / "model-500.safetensors")
     assert command.named(task, [[0] * 10]) == [1, 3, 8, 10]
     assert command.named(task, [[0] * n for n in (9, 12, 10, 0, 5)]) == [1, 3, 8]  # 0 and 5 are malformed
     assert command.named(task, [[0] * 5]) == command.named(None, [[0] * 9]) == []
-    assert command.task_for("run-of-nothing", trained_like()) is None
+    assert task_of(trained_like(), "run-of-nothing") is None
     (tmp_path / "run" / "run.json").write_text("[" * 10)
     assert json.loads(handloom(tmp_path, "run", "0110110011", "--json"))["marks"] == []  # a picture needs no task
 

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from handloom.core import Config, HandloomError, Model, Vocab, generate, params
-from handloom.tasks import Task
+from handloom.tasks import Task, certify, task, task_of
 from handloom.tasks.extremes import minimum
 from handloom.tasks.sums import addition
-from handloom.write import PROGRAMS, certify, program, task, task_of
+from handloom.write import PROGRAMS, program
 
 # Where the book's construction is not right on all inputs of its task, with an input that shows it.
+TIED = {"book/sort"}
 WRONG = {"book/search": "the first token seems to be repeated before the text (docs/book/errata.md)"}
 
 
@@ -30,10 +31,10 @@ def test_every_program_is_right_on_its_task(name):
     model = program(name)
     certificate = certify(model, samples=300)
     assert certificate.method == "sampled"
-    if name in WRONG:
-        assert not certify(model, samples=2000).right, f"{name} is right; take it off the list of those that are not"
+    if name not in TIED or certificate.right:  # else the processor has rounded a tie the other way
+        assert certificate.right == (name not in WRONG), certificate
     else:
-        assert certificate.right, certificate
+        assert certificate.ties >= certificate.wrong, certificate
 
 
 @pytest.mark.parametrize(("name", "count"), [("min:n=4", 340), ("book/addition:digits=1", 100), ("hello", 13)])
@@ -61,29 +62,59 @@ def model_logits(model, ids):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_what_is_wrong_is_found_and_shown(dtype):
-    """A min that takes 2 for 1: wrong on exactly the inputs whose least number is one of them."""
+def test_what_is_wrong_is_counted_and_the_first_is_shown(dtype):
+    """A min that takes 2 for 1 is run to the end, and wrong where greedy decoding is."""
     right = program("min:n=4")
     weights = {**right.params, "W_E": right.params["W_E"].copy()}
     weights["W_E"][[1, 2]] = weights["W_E"][[2, 1]]
-    certificate = certify(Model(right.config, weights, right.vocab), minimum(4), dtype=dtype)
-    assert not certificate.right
+    swapped, asked = Model(right.config, weights, right.vocab), list(minimum(4).every())
+    wrong = sum(
+        new != minimum(4).oracle(ids) for ids, new in zip(asked, generate(swapped, asked, steps=1), strict=True)
+    )
+    certificate = certify(swapped, minimum(4), dtype=dtype)
+    assert (certificate.right, certificate.inputs, certificate.wrong) == (False, 340, wrong)
     assert certificate.dtype == dtype
-    given, said, expected = certificate.wrong
-    assert minimum(4).answer(given) == expected != said
-    assert str(certificate).startswith(f"WRONG: {given!r} gave {said!r}, and right is {expected!r}")
+    assert certificate.margin < 0
+    given, output, expected = certificate.counterexample
+    assert minimum(4).answer(given) == expected != output
+    shown = (
+        f"WRONG on {wrong} of 340 inputs (exhaustive), {dtype}: {given!r} gave {output!r}, and right is {expected!r}"
+    )
+    assert str(certificate) == shown
+    assert {"method", "inputs", "right", "margin", "dtype"} <= set(certificate.to_json())
 
 
-def test_a_tie_is_decided_as_greedy_decoding_does_and_has_no_margin():
+def three_tokens(ones, twos):
+    """A model that gives these logits to the tokens 1 and 2 after a 0."""
     config = Config(vocab=3, block=2, d_model=3, tied=False, norm="none", biases=())
     weights = params.zeros(config)
-    weights["W_E"][:], weights["W_U"][:] = np.eye(3), np.array([[0, 1, 1], [0, 1, 0], [1, 0, 0.0]])
-    model = Model(config, weights, Vocab.numbers(3))
+    weights["W_E"][:], weights["W_U"][0] = np.eye(3), [0, ones, twos]
+    return Model(config, weights, Vocab.numbers(3))
+
+
+def always(answer):
+    return Task("0", Vocab.numbers(3), lambda ids: [answer], lambda rng: [0], 1, lambda: [[0]])
+
+
+def test_a_tie_is_decided_as_greedy_decoding_does_and_the_certificate_says_so():
+    model = three_tokens(1.0, 1.0)
     for answer, right in ((1, True), (2, False)):
-        ask = Task("0", Vocab.numbers(3), lambda ids, a=answer: [a], lambda rng: [0], 1, lambda: [[0]])
-        certificate = certify(model, ask)
-        assert (certificate.right, certificate.margin) == (right, 0.0)
+        certificate = certify(model, always(answer))
+        assert (certificate.right, certificate.margin, certificate.ties) == (right, 0.0, 1)
         assert (generate(model, [[0]], steps=1) == [[answer]]) == right
+    assert str(certify(model, always(1))) == "right on all 1 inputs by ties (exhaustive), float64, smallest margin 0"
+
+
+@pytest.mark.parametrize(("dtype", "eps"), [("float64", 2.0**-52), ("float32", 2.0**-23)])
+@pytest.mark.parametrize("size", [1e-6, 1.0, 1e6])
+def test_a_margin_that_rounding_can_make_is_a_tie_at_any_size_of_the_logits(dtype, eps, size):
+    ties = {lead: certify(three_tokens(size * (1 + lead * eps), size), always(1), dtype).ties for lead in (0, 2, 16)}
+    assert ties == {0: 1, 2: 1, 16: 0}
+
+
+def test_the_books_sort_is_right_by_ties_only_and_ours_is_not():
+    assert certify("book/sort", samples=60).ties > 0
+    assert certify("sort", samples=60).ties == 0
 
 
 def test_hard_cases_come_first_and_sampled_does_not_say_all():
@@ -146,7 +177,7 @@ def test_what_a_model_says_is_told_as_far_as_it_says_it_by_itself():
     weights["W_E"][:], weights["W_U"][:, 1] = np.eye(3), 1.0
     ask = Task("0", Vocab.numbers(3), lambda ids: [1, 0, 2], lambda rng: [0], 1, lambda: [[0]])
     certificate = certify(Model(config, weights, Vocab.numbers(3)), ask)
-    assert certificate.wrong == ("0", "1 1…", "1 0 2")
+    assert certificate.counterexample == ("0", "1 1…", "1 0 2")
 
 
 def bare(model, **notes):
@@ -162,7 +193,7 @@ def test_one_seed_one_certificate():
 @pytest.mark.parametrize(
     ("make", "complaint"),
     [
-        (lambda: certify(bare(program("hello"))), "name no program, so that its task is not known"),
+        (lambda: certify(bare(program("hello"))), "name no task, so that it is not known"),
         (lambda: certify(program("min:n=4"), minimum(5)), "the model's tokens are not the task's"),
         (lambda: certify(program("min"), dtype="float16"), "dtype='float16' must be float32 or float64"),
         (lambda: certify(program("min"), samples=0), "samples=0"),
@@ -186,9 +217,31 @@ def test_what_cannot_be_certified_is_refused(make, complaint):
         {"program": ["min"]},
         {"program": "no"},
         {},
-        {"program": "min", "parameters": {"n": 10**12}},
         {"program": "min", "parameters": {"m": 5}},
+        {"task": ["min"]},
     ],
 )
-def test_notes_that_name_no_program_have_no_task(notes):
+def test_notes_that_name_no_task_have_none(notes):
     assert task_of(bare(program("min"), **notes)) is None
+
+
+@pytest.mark.parametrize(
+    ("notes", "complaint"),
+    [
+        ({"task": "min:n=1000000000000"}, "the task that the model's notes name: n=1000000000000"),
+        ({"program": "min", "parameters": {"n": 10**12}}, "the task that the model's notes name: n=1000000000000"),
+        ({"task": "min:m=5"}, "min has no parameter 'm'"),
+        ({"task": "mine.py:n=5"}, "no task and no file 'mine.py:n=5' is here or beside the model; name the task"),
+        ({"task": "/bin/sh"}, "no task and no file '/bin/sh'"),
+        ({"task": "../x.py"}, "no task and no file"),
+        ({"task": "discover/isosceles:n=10"}, "'isosceles:n=10' is a problem of discovery, .* have scores"),
+        ({"for": "isosceles:n=10", "tokens": "cells"}, "'isosceles:n=10' is a problem of discovery"),
+    ],
+)
+def test_a_task_that_is_noted_and_cannot_be_had_is_told_in_one_line(notes, complaint):
+    model = bare(program("min"), **notes)
+    for ask in (task_of, certify):
+        with pytest.raises(HandloomError, match=complaint) as error:
+            ask(model)
+        assert "\n" not in str(error.value)
+    assert model("3 2 4", steps=1) == "2"  # nobody to ask, and so any text is taken

@@ -62,7 +62,7 @@ def test_certify_says_right_and_wrong_with_its_exit_code(handloom):
     assert said["margin"] > 0
     done = subprocess.run([HANDLOOM, "certify", "book/search"], capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert done.stdout.startswith("WRONG: ")
+    assert done.stdout.startswith("WRONG on ")
 
 
 def test_write_show_explains_in_text_on_a_page_and_as_json(handloom, tmp_path):
@@ -252,7 +252,7 @@ WRONG = [
     (("run", "addition", "1x2+345="), "this takes two numbers of 3 digits each, such as 045+078="),
     (("run", "addition", "1234+345="), "this takes two numbers of 3 digits each"),
     (("run", "lookup", "1 2 3 4 5"), "this takes up to 20 tokens that end in one of the table's 10 keys"),
-    (("certify", "numbers.safetensors"), "name no program, so that its task is not known"),
+    (("certify", "numbers.safetensors"), "name no task, so that it is not known"),
     (("certify", "min", "--dtype", "float16"), "dtype='float16' must be float32 or float64"),
     (("certify", "min", "--samples", "0"), "samples=0"),
     (("write", "show", "nothing"), "nothing: no such file, and no program of that name"),

@@ -22,7 +22,8 @@ from handloom.learn.runs import SETTINGS, prepare, resume, train
 from handloom.learn.sampling import Sampling
 from handloom.learn.settings import Settings
 from handloom.learn.strings import NOTHING, Strings, choose, pad
-from handloom.tasks import Language, learnable
+from handloom.tasks import Language
+from handloom.tasks import task as task_named
 from test_learn import RULE, SMALL
 
 FEW = "strings:length=1-5"  # 62 strings
@@ -34,7 +35,7 @@ def texts(task, strings):
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_no_held_out_string_is_trained_on_however_often_it_was_drawn(seed):
-    task = learnable(FEW)
+    task = task_named(FEW)
     data = Data.of(task, 1000, seed)
     train, held_out = set(texts(task, data.train)), set(texts(task, data.held_out))
     assert not train & held_out
@@ -46,7 +47,7 @@ def test_no_held_out_string_is_trained_on_however_often_it_was_drawn(seed):
 
 
 def test_no_held_out_question_is_trained_on():
-    data = Data.of(learnable("addition:digits=1"), 500, seed=0)
+    data = Data.of(task_named("addition:digits=1"), 500, seed=0)
     asked = [{tuple(part.row(i)[0]) for i in range(len(part))} for part in (data.train, data.held_out)]
     assert not asked[0] & asked[1]
     assert 1 <= len(asked[1]) <= len(asked[0] | asked[1]) // 10
@@ -54,7 +55,7 @@ def test_no_held_out_question_is_trained_on():
 
 def test_strings_that_are_all_distinct_are_split_as_they_always_were():
     """So that a run of the first version, where it was not at fault, goes on with the strings it had."""
-    strings = Data.of(learnable("strings:length=60"), 300, seed=0).strings
+    strings = Data.of(task_named("strings:length=60"), 300, seed=0).strings
     for new, old in zip(split_by_string(strings, 3), split_by_row(strings, 3), strict=True):
         assert (new.ids == old.ids).all()
 
@@ -98,11 +99,11 @@ def test_a_run_of_the_first_version_goes_on_with_its_own_split(tmp_path):
     """Its run.json says nothing of the data; its held-out strings were trained on, and it is said how many."""
     train(FEW, folder=tmp_path / "a", steps=2, every=2, **SMALL)
     about = json.loads((tmp_path / "a/run.json").read_text())
-    assert about["data"] | {"split": 0} == Data.of(learnable(FEW), 200, 0).to_json() | {"split": 0}
+    assert about["data"] | {"split": 0} == Data.of(task_named(FEW), 200, 0).to_json() | {"split": 0}
     del about["data"]
     (tmp_path / "a/run.json").write_text(json.dumps(about))
     again = resume(tmp_path / "a", steps=4)
-    strings = Data.of(learnable(FEW), 200, 0).strings
+    strings = Data.of(task_named(FEW), 200, 0).strings
     assert (again.strings.ids == split_by_row(strings, 0)[0].ids).all()
     assert str(again.data).endswith(" are trained on too (as older runs were split)")
     assert Sampling.of(tmp_path / "a").examiner.known == again.examiner.known
@@ -241,7 +242,7 @@ def test_a_task_file_may_import_files_beside_it_and_its_run_keeps_them(tmp_path)
 
 def test_two_task_files_have_each_their_own_helper(tmp_path):
     one, other = (write_helped(tmp_path / name, name) for name in ("xy", "pq"))
-    tasks = [learnable(str(file)) for file in (one, other, one)]
+    tasks = [task_named(str(file)) for file in (one, other, one)]
     assert [task.tokens for task in tasks] == ["xy", "pq", "xy"]
 
 
@@ -264,7 +265,7 @@ def test_what_goes_wrong_in_a_helper_is_told_at_the_line_that_imports_it(tmp_pat
     own = write_helped(tmp_path / "mine")
     (own.parent / "letters.py").write_text("1 / 0")
     with pytest.raises(HandloomError, match=r"own.py, line 3: ZeroDivisionError: division by zero"):
-        learnable(str(own))
+        task_named(str(own))
 
 
 # Options

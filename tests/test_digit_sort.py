@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from handloom.core import HandloomError, count, generate, torch_engine
+from handloom.tasks import certify
 from handloom.tasks.digit_sorting import ascending_digits, join
-from handloom.write.certificates import certify
 from handloom.write.digit_sort import SURE, digit_sort, directions
 
 

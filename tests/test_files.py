@@ -356,7 +356,7 @@ def test_a_file_with_changed_bytes_forty_thousand_times(tmp_path):
 
 def test_missing_files_and_folders_are_named(tmp_path):
     assert refused(tmp_path / "none.safetensors") == f"{tmp_path}/none.safetensors: no such file"
-    assert "is a folder, not a model file" in refused(tmp_path)
+    assert "is a folder without a model.safetensors in it" in refused(tmp_path)
     with pytest.raises(HandloomError, match="is a folder; give the name of a file in it"):
         save(good_model(), tmp_path)
     with pytest.raises(HandloomError, match=r"cannot write .*there is no folder"):

@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 
 from handloom.core import HandloomError, count, generate
 from handloom.core.reference import forward
-from handloom.tasks import Task
+from handloom.tasks import Task, certify
 from handloom.tasks.message import message
-from handloom.write import certify
 from handloom.write.hellos import (
     chain_hello,
     counting_hello,

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handloom.core import HandloomError
-from handloom.tasks import Language, learnable
+from handloom.tasks import Language, task
 from handloom.tasks import strings as strings_module
 from handloom.tasks.fibonacci import fibonacci, mangle, mangled, renamed
 from handloom.tasks.grids import grid
@@ -42,7 +42,7 @@ def said(language, text):
 
 @pytest.mark.parametrize("name", LANGUAGES)
 def test_what_is_drawn_is_right_and_a_seed_decides_it(name):
-    language = learnable(name)
+    language = task(name)
     rng, again = np.random.default_rng(7), np.random.default_rng(7)
     texts = [language.draw(rng) for _ in range(300)]
     assert texts == [language.draw(again) for _ in range(300)]
@@ -55,7 +55,7 @@ def test_what_is_drawn_is_right_and_a_seed_decides_it(name):
 
 @pytest.mark.parametrize("name", LANGUAGES)
 def test_what_is_malformed_is_not_called_wrong(name):
-    language = learnable(name)
+    language = task(name)
     text = language.draw(np.random.default_rng(0))
     assert said(language, text + text * (language.longest // len(text))) == "malformed"
     assert said(language, "") == "malformed"
@@ -323,25 +323,25 @@ def test_the_lines_of_a_file(tmp_path):
     assert Counter(language.draw(rng) for _ in range(400)).keys() == set(language.lines)
     assert {said(language, text) for text in [*language.lines, "x", "zzzzz"]} == {"right"}
     assert {said(language, text) for text in ["", "zzzzzz"]} == {"malformed"}
-    assert learnable(path).lines == language.lines
+    assert task(path).lines == language.lines
     assert "4 lines of names.txt; there is no rule, so that what is not malformed is right" in language.about
 
 
 def test_the_words_of_a_file(tmp_path):
     path = tmp_path / "poem.txt"
     path.write_text("the quick  brown fox\n\nthe lazy dog .\n")
-    language = learnable(f"{path}:tokens=words")
+    language = task(f"{path}:tokens=words")
     assert language.lines == ["the quick brown fox", "the lazy dog ."]
     assert language.vocab.tokens == (".", "brown", "dog", "fox", "lazy", "quick", "the", "<end>")
     assert {said(language, text) for text in [*language.lines, "the the"]} == {"right"}
     assert {said(language, text) for text in ["", "the quick brown fox ."]} == {"malformed"}
-    assert learnable(path, tokens="words").lines == language.lines
+    assert task(path, tokens="words").lines == language.lines
     path.write_text("a b\nb a a\n")  # words of one letter are words
-    assert learnable(f"{path}:tokens=words").vocab.encode("b a") == [2, 1, 0]
+    assert task(f"{path}:tokens=words").vocab.encode("b a") == [2, 1, 0]
     with pytest.raises(HandloomError, match="tokens='syllables' must be characters or words"):
-        learnable(f"{path}:tokens=syllables")
+        task(f"{path}:tokens=syllables")
     with pytest.raises(HandloomError, match=r"has no parameter 'token'; write .*poem.txt:tokens=characters"):
-        learnable(f"{path}:token=words")
+        task(f"{path}:token=words")
 
 
 @pytest.mark.parametrize(
@@ -358,12 +358,12 @@ def test_a_file_that_cannot_be_learnt_is_refused_in_one_line(tmp_path, content, 
     path = tmp_path / "bad.txt"
     path.write_bytes(content)
     with pytest.raises(HandloomError, match=complaint) as refusal:
-        learnable(str(path))
+        task(str(path))
     assert "\n" not in str(refusal.value)
 
 
 def test_a_folder_and_a_missing_file_are_refused(tmp_path):
     with pytest.raises(HandloomError, match="is a folder; give a text file"):
-        learnable(tmp_path)
+        task(tmp_path)
     with pytest.raises(HandloomError, match="No such file or directory; give a text file"):
         text_file(tmp_path / "none.txt")

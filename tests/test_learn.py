@@ -23,7 +23,8 @@ from handloom.learn.sampling import sample
 from handloom.learn.settings import Settings
 from handloom.learn.strings import NOTHING, Strings, choose, hide, lanes_of, pad
 from handloom.learn.torch_trainer import TorchTrainer
-from handloom.tasks import Language, learnable
+from handloom.tasks import Language
+from handloom.tasks import task as task_named
 from handloom.tasks.catalogue import TASKS
 
 SMALL = {"layers": 2, "heads": 2, "d_model": 16, "count": 200, "samples": 20}
@@ -33,7 +34,7 @@ RULE = "strings:rule=s[2]==s[5],length=6-9"
 
 
 def some_strings(count=40, seed=0):
-    return collect(learnable("strings:length=3-12"), count, seed)
+    return collect(task_named("strings:length=3-12"), count, seed)
 
 
 def test_padding_keeps_every_token_and_asks_for_each_but_what_is_given():
@@ -238,13 +239,14 @@ def test_fine_tuning_from_a_written_program():
     from handloom.write import program
 
     adder = program("addition", digits=1)
-    task = learnable("addition:digits=1")
+    task = task_named("addition:digits=1")
     before = train(task, start=adder, steps=0, count=100, samples=50)
     assert before.evaluation.success == 1.0
     after = train(task, start=adder, steps=3, every=3, rate=1e-6, count=100, samples=50)
     assert after.evaluation.success == 1.0
     notes = after.model().notes
-    assert notes["from"] == {"made": "written", "program": "addition", "parameters": {"digits": 1}}
+    origin = {"made": "written", "program": "addition", "parameters": {"digits": 1}, "task": "addition:digits=1"}
+    assert notes["from"] == origin
     assert "program" not in notes  # it may be anything by now
 
 
@@ -414,7 +416,7 @@ def test_exchanged_symbols_make_the_same_run():
     ("task", "choices", "said"),
     [
         (3, {}, "3 is not a task"),
-        (RULE, {"start": "addition"}, "start='addition' is not a model"),
+        (RULE, {"start": 5}, "start=5 is not a model"),
         (RULE, {"betas": 3}, "two numbers"),
         (RULE, {"betas": (2, 5)}, "below 1"),
         (RULE, {"betas": (0.9, float("nan"))}, "below 1"),

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from handloom.core import HandloomError, Model, Vocab, count, generate, params, trace
+from handloom.tasks import certify
 from handloom.tasks.lookup import Table, lookup, ngrams, random_table, table_task
 from handloom.view import lookup_figure
-from handloom.write.certificates import certify
 from handloom.write.lookup import (
     any_lookup,
     any_table,

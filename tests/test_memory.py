@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from handloom.core import Config, HandloomError, Vocab, params
-from handloom.tasks import learnable, naming
+from handloom.tasks import naming, task
 from handloom.tasks.catalogue import TASKS
-from handloom.write import PROGRAMS, program, task
+from handloom.write import PROGRAMS, program
 
 HUGE = [300, 10_001, 10**9, 10**18, 10**400]
 LITTLE = 100 * 2**20  # bytes: what a model of ten thousand tokens takes
@@ -69,7 +69,7 @@ def test_a_program_with_a_huge_parameter_is_small_or_refused(name, key):
 @pytest.mark.parametrize(("name", "key"), whole_numbers(TASKS, lambda entry: entry.make))
 def test_a_task_with_a_huge_parameter_is_small_or_refused(name, key):
     def begin(value):
-        chosen = learnable(name, **{key: value})
+        chosen = task(name, **{key: value})
         chosen.pair(np.random.default_rng(0))
 
     for value in HUGE:
@@ -79,7 +79,7 @@ def test_a_task_with_a_huge_parameter_is_small_or_refused(name, key):
 @pytest.mark.parametrize("length", ["10001", "1-999999999", "9" * 400, "1e9"])
 @pytest.mark.parametrize("name", ["strings", "one-two", "two-twos", "induction", "hops", "parity", "markov", "dyck"])
 def test_a_range_of_huge_lengths_is_refused(name, length):
-    assert made_or_refused(lambda: learnable(name, length=length))
+    assert made_or_refused(lambda: task(name, length=length))
 
 
 @pytest.mark.parametrize(

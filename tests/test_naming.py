@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handloom.core import HandloomError
-from handloom.tasks import Language, Task, learnable, naming
+from handloom.tasks import Language, Task, naming
+from handloom.tasks import task as task_named
 from handloom.tasks.catalogue import TASKS
 
 ROOT = Path(__file__).parent.parent
@@ -108,7 +109,7 @@ def test_a_parameter_without_a_written_type_has_that_of_its_default():
 
 @pytest.mark.parametrize("name", TASKS)
 def test_every_task_gives_pairs_that_it_calls_right(name):
-    task = learnable(name)
+    task = task_named(name)
     rng = np.random.default_rng(0)
     assert isinstance(task, Task | Language)
     for _ in range(20):
@@ -119,15 +120,15 @@ def test_every_task_gives_pairs_that_it_calls_right(name):
 
 def test_parameters_may_stand_in_the_name_or_beside_it():
     for language in (
-        learnable("strings:length=5-6,rule=s[1]=s[2]"),
-        learnable("strings", length="5-6", rule="s[1]=s[2]"),
+        task_named("strings:length=5-6,rule=s[1]=s[2]"),
+        task_named("strings", length="5-6", rule="s[1]=s[2]"),
     ):
         assert language.about == "strings of 0 1 of length 5 to 6 with s[1]=s[2]"
 
 
 def test_a_rule_alone_is_strings_under_it():
-    assert learnable("s[1]=s[2],length=5-6").about == "strings of 0 1 of length 5 to 6 with s[1]=s[2]"
-    assert learnable("s[1]==s[2]", length="7").longest == 7
+    assert task_named("s[1]=s[2],length=5-6").about == "strings of 0 1 of length 5 to 6 with s[1]=s[2]"
+    assert task_named("s[1]==s[2]", length="7").longest == 7
 
 
 @pytest.mark.parametrize(
@@ -146,11 +147,11 @@ def test_a_rule_alone_is_strings_under_it():
 )
 def test_names_that_lead_nowhere_are_refused(name, complaint):
     with pytest.raises(HandloomError, match=complaint):
-        learnable(name)
+        task_named(name)
 
 
 def test_to_name_a_task_loads_only_its_module():
-    code = "import sys; from handloom.tasks import learnable; learnable('grid'); print(*sys.modules)"
+    code = "import sys; from handloom.tasks import task; task('grid'); print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert "handloom.tasks.grids" in loaded
     assert not {"handloom.tasks.rules", "handloom.tasks.fibonacci", "torch"} & set(loaded)
@@ -158,14 +159,14 @@ def test_to_name_a_task_loads_only_its_module():
 
 def test_the_example_of_a_task_of_ones_own(monkeypatch):
     monkeypatch.chdir(ROOT)
-    task = learnable("examples/task.py:letters=abc,longest=12")
+    task = task_named("examples/task.py:letters=abc,longest=12")
     rng = np.random.default_rng(0)
     texts = [task.draw(rng) for _ in range(200)]
     assert all(text == text[::-1] and 2 <= len(text) <= 12 for text in texts)
     assert set("".join(texts)) == set("abc")
     assert task.right("abccba")
     assert not task.right("abccbb")
-    assert learnable("examples/task.py", longest=4).longest == 4
+    assert task_named("examples/task.py", longest=4).longest == 4
 
 
 USES = "from handloom.tasks import Language, Task\nfrom handloom.tasks.extremes import minimum\n"
@@ -174,9 +175,9 @@ USES = "from handloom.tasks import Language, Task\nfrom handloom.tasks.extremes 
 def test_a_users_task_may_be_an_object_and_is_run_anew_each_time(tmp_path):
     path = tmp_path / "mine.py"
     path.write_text(USES + "task = minimum(5)")
-    assert learnable(path).answer("3 2 4") == "2"
+    assert task_named(path).answer("3 2 4") == "2"
     path.write_text(USES + "task = minimum(9)")
-    assert learnable(path).answer("8 7") == "7"
+    assert task_named(path).answer("8 7") == "7"
     assert os.listdir(tmp_path) == ["mine.py"]
 
 
@@ -209,7 +210,7 @@ def test_what_is_wrong_in_a_users_file_is_said_in_one_line(tmp_path, code, compl
     path = tmp_path / "mine.py"
     path.write_text(code)
     with pytest.raises(HandloomError, match=complaint) as refusal:
-        learnable(str(path))
+        task_named(str(path))
     assert "\n" not in str(refusal.value)
 
 
@@ -217,8 +218,8 @@ def test_parameters_that_cannot_be_taken_are_refused(tmp_path):
     (tmp_path / "mine.py").write_text(USES + "task = minimum(5)")
     (tmp_path / "names.txt").write_text("anna\nbob")
     with pytest.raises(HandloomError, match=r"mine.py: its task takes no parameters; make it a function"):
-        learnable(tmp_path / "mine.py", n=5)
+        task_named(tmp_path / "mine.py", n=5)
     with pytest.raises(HandloomError, match=r"names.txt has no parameter .n.; write .*names.txt:tokens=characters"):
-        learnable(tmp_path / "names.txt", n=5)
+        task_named(tmp_path / "names.txt", n=5)
     with pytest.raises(HandloomError, match=r"mine.py: its task takes no parameters"):
-        learnable(f"{tmp_path / 'mine.py'}:n=5")
+        task_named(f"{tmp_path / 'mine.py'}:n=5")

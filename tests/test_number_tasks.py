@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from draws import asked_and_said
 from handloom.core import HandloomError
-from handloom.tasks import learnable
+from handloom.tasks import task as task_named
 from handloom.tasks.encodings import ENCODINGS, encoding, read_integer, write_integer
 from handloom.tasks.matrices import eigenvalues, inverse, matrix_inverse, matrix_product, read_matrices, write_matrices
 from handloom.tasks.numbers import gcd, modular_addition
@@ -405,7 +405,7 @@ def test_any_answer_that_encodes_something_near_is_right_in_every_encoding(seed,
 
 
 def test_the_example_says_every_number_in_words():
-    task = learnable("examples/translation.py")
+    task = task_named("examples/translation.py")
     assert task.answer("1 2 0 4 =") == "one thousand two hundred four"
     assert task.answer("9 0 1 5 =") == "nine thousand fifteen"
     said = {tuple(task.oracle(asked)): asked for asked in task.every()}

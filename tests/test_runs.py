@@ -75,8 +75,8 @@ def test_of_a_text_file_so_many_lines_are_learnt_as_are_asked_for(tmp_path):
 
 def test_the_task_of_a_run_is_its_own_wherever_it_is_looked_at(tmp_path):
     """Heatmaps mark the digits that the rule of the copied file names, and not of a task.py that is here."""
-    made = "learnable(f'strings:rule=s[1]==s[{n}],length=8-8')"
-    own = f"from handloom import learnable\ndef task(n: int = 4): return {made}"
+    made = "hl.task(f'strings:rule=s[1]==s[{n}],length=8-8')"
+    own = f"import handloom as hl\ndef task(n: int = 4): return {made}"
     (tmp_path / "own.py").write_text(own)
     (tmp_path / "task.py").write_text("raise SystemExit('this is another task')")
     assert handloom("learn", "own.py:n=6", "--steps", 2, "--out", "a", *TINY, cwd=tmp_path).returncode == 0
@@ -369,13 +369,10 @@ def test_what_a_run_has_learnt_is_certified_against_its_task(tmp_path):
     train(RULE, folder=tmp_path / "b", **ONE)
     strings = handloom("certify", "b", cwd=tmp_path)
     assert strings.returncode == 2
-    assert "handloom sample judges them" in strings.stderr
-    save(load(tmp_path / "a/model.safetensors"), tmp_path / "alone.safetensors")
-    for beside in (None, '{"x": 1}'):
-        if beside:
-            (tmp_path / "run.json").write_text(beside)
-        alone = handloom("certify", "alone.safetensors", cwd=tmp_path)
-        assert "name it, as in --task" in alone.stderr
+    assert "a task of strings has no questions with right answers" in strings.stderr
+    save(load(tmp_path / "a").with_(notes={}), tmp_path / "alone.safetensors")
+    (tmp_path / "run.json").write_text('{"x": 1}')  # what is beside a file need not be about it
+    assert "name it, as in addition:digits=2" in handloom("certify", "alone.safetensors", cwd=tmp_path).stderr
     longer = handloom("certify", "a", "--task", "max:n=3", cwd=tmp_path)
     assert longer.returncode == 1  # the same tokens, and other answers
 
@@ -394,11 +391,11 @@ def test_a_task_of_ones_own_that_cannot_answer_is_told_in_one_line(oracle, said)
 
 
 def test_a_model_that_is_too_short_for_a_task_is_told():
-    from handloom import certify, learnable
+    from handloom import certify
 
     model = train("addition:digits=1", **ONE).model()
     with pytest.raises(HandloomError, match=r"block holds \d+ tokens, and a question of this task"):
-        certify(model, learnable("addition:digits=3"), samples=10)
+        certify(model, "addition:digits=3", samples=10)
 
 
 def test_the_talks_first_experiment_learns_its_rule(tmp_path):

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from handloom.core import HandloomError, Vocab, count, generate, torch_engine, trace
+from handloom.tasks import certify
 from handloom.tasks import search as tasks
 from handloom.tasks.search import has_phantom
-from handloom.write.certificates import certify
 from handloom.write.encodings import on_circle
 from handloom.write.search import book_search, search_with
 from handloom.write.searches import lean_search, level, norms_behind, small_search, table_question, table_search

@@ -8,10 +8,10 @@ import pytest
 
 from handloom.core import HandloomError, Vocab, count, generate, torch_engine
 from handloom.core.transforms import permute_stream
+from handloom.tasks import certify
 from handloom.tasks.extremes import minimum
 from handloom.tasks.sorting import ascending, ascending_with_repeats
 from handloom.write.big_sort import HARD, HOPS, big_sort
-from handloom.write.certificates import certify
 from handloom.write.extremes import book_min, million_min
 from handloom.write.sorting import asking_points, book_sort, golden_sort, powerpoints, powersort
 

@@ -218,7 +218,13 @@ def test_the_model_file_is_one_as_any_other(tmp_path, capsys):
     speaker.train(CELLS.strings(FEW[:1]), 200)
     speaker.save(tmp_path)
     model = load(tmp_path / "model.safetensors")
-    assert dict(model.notes) == {"made": "trained", "for": "isosceles:n=4", "tokens": "cells", "steps": 200, "seed": 0}
+    assert dict(model.notes) == {
+        "made": "trained",
+        "task": "discover/isosceles:n=4",
+        "tokens": "cells",
+        "steps": 200,
+        "seed": 0,
+    }
     app(["run", str(tmp_path / "model.safetensors"), "--engine", "native"], standalone_mode=False)
     assert capsys.readouterr().out == "1000/0100/0010/0001\n"
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import handloom
+from handloom.core.registry import OFFERS, offered
 
 SOURCE = Path(handloom.__file__).parent
 BELOW = {
@@ -62,6 +63,18 @@ def test_the_check_of_layers_sees_every_way_to_import():
     assert layers_of(imported(ast.parse("from handloom import program"))) == {"write"}
     for way in ways:
         assert layers_of(imported(ast.parse(way))) == {"cli"}
+
+
+def test_what_a_room_asks_of_one_below_it_is_in_one_list_and_there():
+    """No other file of core or tasks names a room below it in a text, to be imported when it runs."""
+    for name in OFFERS:
+        assert offered(name) is not None
+    for path in MODULES:
+        room = path.relative_to(SOURCE).parts[0]
+        if room in ("core", "tasks") and path.name != "registry.py":
+            texts = [node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant)]
+            named = [text for text in texts if isinstance(text, str) and text.startswith("handloom.")]
+            assert layers_of(name.partition(":")[0] for name in named) <= BELOW[room] | {room}, path
 
 
 def modules_after(code):

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from handloom.core import Config, HandloomError, Model, Vocab, count, generate, params, trace
+from handloom.tasks import certify
 from handloom.tasks import products as tasks
 from handloom.tasks.sums import addition, ask, digit_sum, modular_addition
-from handloom.write import certify
 from handloom.write.encodings import circle, on_circle
 from handloom.write.exact import gap, hinges
 from handloom.write.products import multiplication, unpadded_addition

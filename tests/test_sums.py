@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handloom.core import HandloomError, count, generate, trace
+from handloom.tasks import certify
 from handloom.tasks.sums import addition, ask, digit_sum, modular_addition
-from handloom.write import certify
 from handloom.write.exact import gap, hinges, spikes, weak_spikes
 from handloom.write.sums import book_addition, book_modular_sum, book_sum, digit_vectors, layer_norm, modular_sum
 

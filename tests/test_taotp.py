@@ -15,7 +15,8 @@ from draws import assert_close, models, random_model
 from handloom.core import Config, HandloomError, Model, Vocab, count, generate
 from handloom.core.reference import forward
 from handloom.core.transforms import untie
-from handloom.write import PROGRAMS, certify, program, task
+from handloom.tasks import certify, task
+from handloom.write import PROGRAMS, program
 from handloom.write.encodings import on_circle
 from handloom.write.literals import FUNCTIONS, MOST_COMMAS, MOST_NUMBERS, MOST_TEXT, evaluate
 from handloom.write.taotp import KNOWN, book_entries, load_taotp, read_taotp, save_taotp, write_taotp

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from handloom.core import HandloomError, count, generate, trace
+from handloom.tasks import certify
 from handloom.tasks.sums import addition, ask, spell, value
 from handloom.write.addition import small_addition
-from handloom.write.certificates import certify
 from handloom.write.tiny_addition import DIRECTIONS, LARGE, MOST, SMALL, UNIT, tiny_addition
 
 

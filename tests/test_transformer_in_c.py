@@ -9,7 +9,8 @@ import pytest
 
 from draws import random_model
 from handloom.core import Config, reference
-from handloom.write import program, task_of
+from handloom.tasks import task_of
+from handloom.write import program
 
 SOURCE = Path(__file__).parent.parent / "examples" / "transformer.c"
 

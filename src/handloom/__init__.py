@@ -35,23 +35,22 @@ if TYPE_CHECKING:
     from handloom.learn import resume as resume
     from handloom.learn import sample as sample
     from handloom.learn import train as train
+    from handloom.tasks import Certificate as Certificate
     from handloom.tasks import Language as Language
     from handloom.tasks import Task as Task
-    from handloom.tasks import learnable as learnable
-    from handloom.write import Certificate as Certificate
-    from handloom.write import certify as certify
+    from handloom.tasks import certify as certify
+    from handloom.tasks import task as task
+    from handloom.tasks import task_of as task_of
     from handloom.write import program as program
-    from handloom.write import task as task
-    from handloom.write import task_of as task_of
 
 CORE = """Config HandloomError Model Score Trace Vocab count generate load merging params save score sites trace
 transforms"""
-WRITE = """Certificate certify program task task_of"""
+TASKS = """Certificate Language Task certify task task_of"""
 MODULE_OF = {
     **dict.fromkeys(CORE.split(), "handloom.core"),
-    **dict.fromkeys(("Language", "Task", "learnable"), "handloom.tasks"),
+    **dict.fromkeys(TASKS.split(), "handloom.tasks"),
     **dict.fromkeys(("resume", "sample", "train"), "handloom.learn"),
-    **dict.fromkeys(WRITE.split(), "handloom.write"),
+    "program": "handloom.write",
 }
 PLANNED = {
     "export": "save writes plain safetensors, which other tools read, and handloom.write.taotp.save_taotp text",

@@ -2,14 +2,12 @@
 
 import json
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
     from handloom.core import Model
-    from handloom.tasks import Learnable
 
 MODEL_HELP = "A model file, a .taotp file, a run folder, or a program with its parameters: hello, hello:message=Hi."
 ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help=MODEL_HELP, show_default=False)]
@@ -32,58 +30,9 @@ def option(text: str, panel: str, *flags: str, **more: Any) -> Any:
 
 def find_model(name: str) -> "Model":
     """The model a MODEL argument stands for: a program of that name, or else what is on disk."""
-    from handloom.core import load
-    from handloom.write import PROGRAMS, program
+    from handloom.core.finding import find
 
-    if name.partition(":")[0] in PROGRAMS:
-        return program(name)
-    path = find_file(name)
-    if path.suffix == ".taotp":
-        from handloom.write.taotp import load_taotp
-
-        return load_taotp(path)
-    return load(path)
-
-
-def find_file(name: str) -> Path:
-    """The file of a model that is on disk."""
-    from handloom.core import HandloomError
-    from handloom.core.files import check_ordinary, what_is
-    from handloom.write import nearest
-
-    path = Path(name)
-    check_ordinary(path)
-    if not name or what_is(path) == "nothing":
-        hint = f"did you mean {near}?" if (near := nearest(name)) else "`handloom write list` shows the programs"
-        raise HandloomError(f"{name or repr(name)}: no such file, and no program of that name; {hint}")
-    if what_is(path) == "folder":
-        if what_is(path / "model.safetensors") != "file":
-            raise HandloomError(
-                f"{name} is a folder without a model.safetensors in it; name a model file or a run folder"
-            )
-        path = path / "model.safetensors"
-    return path
-
-
-def task_for(name: str, model: "Model") -> "Learnable | None":
-    """What the model of a MODEL argument is for, if that is known: the task of its program, or of its run."""
-    from handloom.core.files import what_is
-    from handloom.write import task_of
-
-    folder = Path(name) if what_is(Path(name)) == "folder" else Path(name).parent
-    if (task := task_of(model)) or what_is(folder / "run.json") != "file" or name.endswith(".taotp"):
-        return task
-    from handloom.core import HandloomError
-    from handloom.learn.folder import Folder
-    from handloom.learn.runs import task_of_run
-
-    try:
-        run = Folder.old(folder)
-        return task_of_run(run, run.about())
-    except HandloomError:
-        if folder == Path(name):
-            raise
-        return None  # what is beside a file need not be about it
+    return find(name).model
 
 
 def print_json(value: Any) -> None:

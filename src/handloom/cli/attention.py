@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from handloom.cli.arguments import JsonOption, ModelArgument, find_model, print_json, task_for
+from handloom.cli.arguments import JsonOption, ModelArgument, print_json
 from handloom.cli.progress import Slowly
 
 if TYPE_CHECKING:
@@ -49,6 +49,8 @@ def heatmap(
 
     from handloom.core import HandloomError
     from handloom.core.files import check_place
+    from handloom.core.finding import find
+    from handloom.tasks import task_of
     from handloom.view.attention import check_heads, draw_attention, mean_attention, right_strings, strings_for
     from handloom.view.figure import check_format, matplotlib_parts
     from handloom.view.looks import effects, looks
@@ -56,13 +58,13 @@ def heatmap(
     check_format(output)
     check_place(output)
     matplotlib_parts()
-    chosen = find_model(model)
+    chosen, folder = find(model)
     check_heads(chosen)
     layers = pick("layer", layer, chosen.config.layers)
     heads = pick("head", head, chosen.config.heads)
     try:
-        task = task_for(model, chosen)
-    except HandloomError:  # of a run that is damaged, or of a discovery: texts can be drawn all the same
+        task = task_of(chosen, folder)
+    except HandloomError:  # it is not here, or the model is of a discovery: texts can be drawn all the same
         task = None
     if texts:
         rows = [chosen.vocab.encode(text) for text in texts]

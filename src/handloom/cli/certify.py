@@ -1,15 +1,11 @@
 """handloom certify: is a model right on every input of its task?"""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from handloom.cli.arguments import JsonOption, ModelArgument, find_model, print_json, task_for
+from handloom.cli.arguments import JsonOption, ModelArgument, print_json
 from handloom.cli.progress import Slowly
-
-if TYPE_CHECKING:
-    from handloom.core import Model
-    from handloom.tasks import Task
 
 
 def certify(
@@ -17,7 +13,7 @@ def certify(
     task: Annotated[
         str | None,
         typer.Option(
-            help="A program, or a task that asks questions, such as gcd; default: that of the model's program or run."
+            help="A task that asks questions, such as gcd, or a program's; default: as the model's notes say."
         ),
     ] = None,
     dtype: Annotated[str | None, typer.Option(help="float32 or float64; default: the model's own.")] = None,
@@ -36,30 +32,12 @@ def certify(
     handloom certify my.safetensors --task min:n=5 --dtype float32
     handloom certify runs/addition-1 --samples 1000
     """
-    from handloom.write import certify as check
+    from handloom.tasks import certify as check
 
-    chosen = find_model(model)
     with Slowly("inputs tried") as progress:
-        certificate = check(chosen, asked(task, model, chosen), dtype, samples, everything, seed, progress)
+        certificate = check(model, task, dtype, samples, everything, seed, progress)
     if as_json:
         print_json(certificate.to_json())
     else:
         print(certificate)
     raise typer.Exit(0 if certificate.right else 1)
-
-
-def asked(name: str | None, model: str, chosen: "Model") -> "Task | None":
-    """The task to hold a model against: that of the name, or of the model's run; None for its program's own."""
-    from handloom.core import HandloomError
-    from handloom.tasks import Task, learnable
-    from handloom.write import PROGRAMS, task_of
-    from handloom.write import task as task_named
-
-    if name is None and task_of(chosen):
-        return None
-    if name is not None and name.partition(":")[0] in PROGRAMS:
-        return task_named(name)
-    task = task_for(model, chosen) if name is None else learnable(name)
-    if task is None or isinstance(task, Task):
-        return task
-    raise HandloomError("a task of strings has no questions with right answers to certify; handloom sample judges them")

@@ -34,7 +34,7 @@ def info(
     if as_json:
         print_json(
             {"config": chosen.config.to_json(), **counts, "dtype": str(chosen.dtype)}
-            | {"vocab": chosen.vocab.to_json(), "notes": dict(chosen.notes)}
+            | {"task": chosen.notes.get("task"), "vocab": chosen.vocab.to_json(), "notes": dict(chosen.notes)}
             | ({"sites": all_sites(chosen.config)} if sites else {})
         )
         return
@@ -51,7 +51,8 @@ def info(
 
 
 def facts(model: "Model", counts: dict[str, Any]) -> list[tuple[str, str]]:
-    notes = ", ".join(f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in model.notes.items())
+    others = {key: value for key, value in model.notes.items() if key != "task"}
+    notes = ", ".join(f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in others.items())
     return [
         (
             "parameters",
@@ -61,5 +62,6 @@ def facts(model: "Model", counts: dict[str, Any]) -> list[tuple[str, str]]:
         ("biases", ", ".join(model.config.biases) or "none"),
         ("dtype", str(model.dtype)),
         ("tokens", model.vocab.sample()),
+        ("task", str(model.notes.get("task", "not noted"))),
         ("notes", notes or "none"),
     ]

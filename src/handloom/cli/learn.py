@@ -5,12 +5,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from handloom.cli.arguments import JsonOption, find_file, find_model, option, print_json
+from handloom.cli.arguments import JsonOption, option, print_json
 
 if TYPE_CHECKING:
     from handloom.cli.seeds import Reopen
-    from handloom.core import Model
-    from handloom.learn.cell_models import CellModel
     from handloom.learn.training import Report, Training, Watch
 
 TASK_HELP = (
@@ -98,12 +96,11 @@ def learn(
     if experiment:
         name, given = experiment.task, experiment.choices | with_width(given)
         about = {"experiment": task, "claim": experiment.claim}
-    begun = find_start(start) if start else None
 
     def prepared(seed: int) -> "Training":
         how = given | {"seed": seed}
         return prepare(
-            name, kind=kind or "transformer", start=begun, device=device or best_device(), engine=engine, **how
+            name, kind=kind or "transformer", start=start, device=device or best_device(), engine=engine, **how
         )
 
     if seeds is not None:
@@ -155,19 +152,6 @@ def reopener(steps: int | None, device: str | None, engine: str | None) -> "Reop
     from handloom.learn.runs import reopened
 
     return lambda path: reopened(path, steps, device or best_device(), engine)
-
-
-def find_start(name: str) -> "Model | CellModel":
-    """What a run is to begin with: any MODEL, or a network of cells."""
-    from handloom.core.files import holds_cells
-    from handloom.learn.kinds import needing_torch
-    from handloom.write import PROGRAMS
-
-    if name.partition(":")[0] in PROGRAMS or name.endswith(".taotp") or not holds_cells(find_file(name)):
-        return find_model(name)
-    with needing_torch():
-        from handloom.learn.cell_models import load
-    return load(find_file(name))
 
 
 GPUS = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd")  # what a driver puts there: NVIDIA's, Windows', AMD's

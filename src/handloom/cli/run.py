@@ -41,7 +41,7 @@ def run(
         str, typer.Option(help="reference (NumPy, float64), torch, native (C++, float32), or auto: the fastest.")
     ] = "reference",
     unchecked: Annotated[
-        bool, typer.Option("--unchecked", help="Take any input, also what the program was not made for.")
+        bool, typer.Option("--unchecked", help="Take any input, also what the model's task does not.")
     ] = False,
     specials: Annotated[bool, typer.Option("--specials", help="Show special tokens such as <eos> too.")] = False,
     as_json: JsonOption = False,
@@ -55,17 +55,14 @@ def run(
     handloom run my.safetensors "6 2" --temperature 1 --format "[0-9 ]+ 0"
     """
     from handloom.core.decoding import continue_texts
-    from handloom.write import task_of
 
     chosen = find_model(model)
-    if not unchecked and (task := task_of(chosen)):
-        for text in inputs or [""]:
-            task.check(text)
     with Slowly("decoding") as progress:
         texts = continue_texts(
             chosen,
             inputs or [""],
             specials=specials,
+            unchecked=unchecked,
             steps=steps,
             stop=stop or None,
             temperature=temperature,

@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from handloom.cli.arguments import JsonOption, ModelArgument, find_model, print_json
-from handloom.cli.certify import asked
+from handloom.cli.arguments import JsonOption, ModelArgument, print_json
 from handloom.cli.lookup import ngrams, precision
 
 write = typer.Typer(
@@ -69,13 +68,16 @@ def show(
     handloom write show my.taotp --task min:n=5
     """
     from handloom.core.files import check_place, check_suffix, write_atomically
+    from handloom.core.finding import find
+    from handloom.tasks import task as task_named
+    from handloom.tasks import task_of
     from handloom.view.show import as_page, as_text, explain
 
     if output:
         check_place(output)
         check_suffix(output, "a page", ".html", ".htm")
-    chosen = find_model(model)
-    explanation = explain(model, chosen, example, asked(task, model, chosen) if task else None)
+    chosen, folder = find(model)
+    explanation = explain(model, chosen, example, task_named(task) if task else task_of(chosen, folder))
     if output:
         write_atomically(output, as_page(explanation).encode())
     if as_json:

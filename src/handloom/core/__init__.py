@@ -8,7 +8,8 @@ from handloom.core.counting import Count, count
 from handloom.core.decoding import generate
 from handloom.core.engines import choose_engine, trace
 from handloom.core.errors import HandloomError
-from handloom.core.files import load, save
+from handloom.core.files import save
+from handloom.core.finding import load
 from handloom.core.model import Model
 from handloom.core.params import Params
 from handloom.core.scoring import Score, score

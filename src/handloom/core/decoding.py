@@ -29,6 +29,7 @@ from handloom.core.engines import Decoder, Decoding, Draw, WholeRows, choose_eng
 from handloom.core.errors import HandloomError, shown
 from handloom.core.formats import parse
 from handloom.core.guides import Guide, Guided
+from handloom.core.registry import offered
 from handloom.core.sites import Edits
 from handloom.core.tokens import Sizes, check_tokens
 from handloom.core.vocab import Vocab
@@ -310,7 +311,12 @@ def check_stop(model: Speaker, stop: Sequence[int | str] | None) -> set[int]:
     return ids
 
 
-def continue_texts(model: Speaker, texts: Sequence[str], specials: bool = False, **how: Any) -> list[str]:
-    """`generate`, from text to text; with specials, special tokens such as <eos> are shown."""
+def continue_texts(
+    model: Speaker, texts: Sequence[str], specials: bool = False, unchecked: bool = False, **how: Any
+) -> list[str]:
+    """`generate`, from text to text; with specials, special tokens such as <eos> are shown. Unless unchecked, a text
+    that the model's task does not take raises an error."""
+    if not unchecked:
+        offered("check_inputs")(model, texts)
     prompts = [model.vocab.encode(text) for text in texts]
     return [model.vocab.decode(new, specials) for new in generate(model, prompts, **how)]

@@ -91,7 +91,9 @@ class Model:
     @overload
     def __call__(self, text: Sequence[str], **how: Any) -> list[str]: ...
     def __call__(self, text: str | Sequence[str] = "", **how: Any) -> str | list[str]:
-        """Go on from a text, or from each of several; `how` is as in `generate`."""
+        """Go on from a text, or from each of several; `how` is as in `generate`. A text that the model's task (as its
+        notes name it) does not take raises an error. `unchecked=True` lets it through, such as a question with the
+        beginning of its answer."""
         from handloom.core.decoding import continue_texts
 
         if not isinstance(text, str | list | tuple):

@@ -15,10 +15,11 @@ from typing import Any
 
 from handloom.core import HandloomError
 from handloom.core.errors import shown
+from handloom.core.finding import nearest
 from handloom.discover.problem import Problem
 from handloom.discover.problems import Make, size_parameter
 from handloom.tasks import naming
-from handloom.tasks.naming import given, nearest
+from handloom.tasks.naming import given
 from handloom.tasks.naming import parameters as parameters_of
 from handloom.tasks.user_file import Wanted, defined, python_file
 

@@ -36,6 +36,7 @@ from handloom.learn.processes import Processes
 from handloom.learn.settings import Settings
 from handloom.learn.strings import Strings, choose
 from handloom.learn.training import unpacked
+from handloom.tasks.of_model import PROBLEM
 
 Array = np.ndarray[Any, Any]
 
@@ -83,7 +84,7 @@ class Speaker:
         settings batch, rate, schedule, warmup, decay, betas, clip, dropout and seed count."""
         sizes = {"layers": layers, "heads": heads, "d_model": width}
         config = config_for(len(tokens.vocab), tokens.most - 1, sizes)
-        notes = {"made": "trained", "for": about, "tokens": tokens.kind}
+        notes = {"made": "trained", "tokens": tokens.kind} | ({"task": PROBLEM + about} if about else {})
         learner = Learner(Transformer(config), tokens.vocab, notes=notes)
         return cls(learner, settings or Settings(), tokens.prompt, engine, device)
 

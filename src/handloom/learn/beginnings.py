@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # networks of cells need torch, and are loaded where they are
     from handloom.learn.cell_models import CellModel
 
 HARD = 10_000  # hard questions that are looked at
-ORIGIN = ("made", "program", "parameters", "steps", "seed")  # of the notes of a model that is trained on
+ORIGIN = ("made", "program", "parameters", "task", "steps", "seed")  # of the notes of a model that is trained on
 
 
 def from_scratch(kind: str, task: Learnable, strings: Strings, sizes: dict[str, Any]) -> "Learner | CellLearner":
@@ -85,15 +85,20 @@ def fine_tuned(
         raise HandloomError(
             f"{told_as(min(sizes))} is given, but a model that is trained on stays as it is: leave it out"
         )
-    needed = task.vocab if start.config.causal else with_mask(task.vocab)
-    if difference := different(start.vocab, needed):
-        raise HandloomError(f"the model's tokens are not the task's: {difference}; the task's are {needed.sample()}")
+    check_vocab(start, task)
     notes = {"from": {name: start.notes[name] for name in ORIGIN if name in start.notes}}
     if not isinstance(start, Model):
         from handloom.learn.cell_learner import CellLearner
 
         return CellLearner(start.network, start.vocab, start, notes | longest_answer(strings))
     return Learner(Transformer(start.config), start.vocab, start, settings.lora, notes)
+
+
+def check_vocab(model: "Model | CellModel", task: Learnable) -> None:
+    """Refuse a model whose tokens are not the task's."""
+    needed = task.vocab if model.config.causal else with_mask(task.vocab)
+    if difference := different(model.vocab, needed):
+        raise HandloomError(f"the model's tokens are not the task's: {difference}; the task's are {needed.sample()}")
 
 
 def different(vocab: Vocab, needed: Vocab) -> str | None:

@@ -1,7 +1,7 @@
 """The dataset of a run: which strings are trained on, which are held out, and what they are.
 
-    >>> from handloom.tasks import learnable
-    >>> print(Data.of(learnable("strings:length=1-5"), 1000, seed=0))
+    >>> from handloom.tasks import task
+    >>> print(Data.of(task("strings:length=1-5"), 1000, seed=0))
     1,000 strings (62 distinct) of 1 to 5 tokens, alphabet 0 1; 6 distinct strings held out
 
 A string is held out with all its copies, so that none of them is trained on. Of a Task questions are held out. Which

@@ -26,22 +26,24 @@ Say = Callable[[Sequence[Ids], float], list[Ids]]  # prompts, temperature → wh
 class Evaluation:
     """Shares of the samples. Malformed ones are not right; of the others some are new, and some known: they were in the
     training set. `right_of_new` is a share of the new ones, None if there are none. Without a rule (a text file has
-    none) whatever is not malformed counts as right, which says nothing and is not shown."""
+    none) whatever is not malformed counts as right, which says nothing and is not shown. None is what cannot be told:
+    without a task nothing is judged, and without its run a model's training set is not known."""
 
-    success: float
-    new: float
-    known: float
-    malformed: float
+    success: float | None
+    new: float | None
+    known: float | None
+    malformed: float | None
     samples: tuple[str, ...]
     right_of_new: float | None = None
     has_rule: bool = True
 
     def __str__(self) -> str:
-        shares = f"{self.new:.1%} new, {self.known:.1%} known, {self.malformed:.1%} malformed"
-        if not self.has_rule:
-            return shares
-        of_new = "" if self.right_of_new is None else f" ({self.right_of_new:.1%} of the new)"
-        return f"{self.success:.1%} right{of_new}, {shares}"
+        right = None if self.success is None or not self.has_rule else f"{self.success:.1%} right"
+        if right and self.right_of_new is not None:
+            right += f" ({self.right_of_new:.1%} of the new)"
+        shares = {"new": self.new, "known": self.known, "malformed": self.malformed}
+        told = [right, *(None if share is None else f"{share:.1%} {name}" for name, share in shares.items())]
+        return ", ".join(filter(None, told)) or "not judged: the model's task is not known"
 
     def to_json(self) -> dict[str, Any]:
         names = ("success", "right_of_new", "new", "known", "malformed")

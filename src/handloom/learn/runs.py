@@ -21,13 +21,15 @@ from handloom.learn.beginnings import fine_tuned, from_scratch, learner_from_jso
 from handloom.learn.data import Data, check_draws, split_of
 from handloom.learn.engines import choose
 from handloom.learn.folder import CHECKPOINT, COPIES, Folder
-from handloom.learn.kinds import SIZES
+from handloom.learn.kinds import SIZES, find_either
 from handloom.learn.options import listed, with_width
 from handloom.learn.processes import Processes
 from handloom.learn.settings import Settings
 from handloom.learn.training import Training, Watch
 from handloom.tasks import Language
-from handloom.tasks.catalogue import from_file, learnable, users_file
+from handloom.tasks.catalogue import from_file, full_name, users_file
+from handloom.tasks.catalogue import task as task_named
+from handloom.tasks.of_model import task_of_name
 from handloom.tasks.task import Learnable
 from handloom.tasks.user_file import files_beside
 
@@ -42,7 +44,7 @@ def train(
     task: str | Learnable,
     *,
     kind: str = "transformer",
-    start: "Model | CellModel | None" = None,
+    start: "Model | CellModel | str | os.PathLike[str] | None" = None,
     folder: str | os.PathLike[str] | None = None,
     device: str = "cpu",
     engine: str = "auto",
@@ -50,9 +52,9 @@ def train(
     **choices: Any,
 ) -> Training:
     """Train a model on a task: a name, a rule, a file, a Task or a Language. `kind` is transformer, bigram, bow, mlp,
-    rnn, gru, lstm or encoder-decoder. `start` is a model to train further: all of it, or with lora=8 only matrices of
-    rank 8. Without a folder nothing is kept. `engine` is native, torch, or auto: the fastest that can. `watch` is
-    called with a report of every step. The other options, with their defaults:"""
+    rnn, gru, lstm or encoder-decoder. `start` is a model to train further, or its name: all of it, or with lora=8 only
+    matrices of rank 8. Without a folder nothing is kept. `engine` is native, torch, or auto: the fastest that can.
+    `watch` is called with a report of every step. The other options, with their defaults:"""
     training = prepare(task, kind=kind, start=start, device=device, engine=engine, **choices)
     training.watch = watch
     if folder is None:
@@ -65,7 +67,7 @@ def prepare(
     task: str | Learnable,
     *,
     kind: str = "transformer",
-    start: "Model | CellModel | None" = None,
+    start: "Model | CellModel | str | os.PathLike[str] | None" = None,
     device: str = "cpu",
     engine: str = "auto",
     **choices: Any,
@@ -79,14 +81,14 @@ def prepare(
     check_device(device)
     if not isinstance(task, str) and not hasattr(task, "pair"):
         raise HandloomError(f"{shown(task)} is not a task; give the name of one, a Task or a Language")
-    if start is not None and not hasattr(start, "vocab"):
+    if start is not None and not hasattr(start, "vocab") and not isinstance(start, str | os.PathLike):
         raise HandloomError(f"start={shown(start)} is not a model; load(path) gives one")
     if start and kind != "transformer":
         raise HandloomError(f"a kind is given ({kind}), but a model that is trained on stays what it is: leave it out")
     if choices.get("lora") and not start:
         raise HandloomError("lora learns changes of a model that there is; name it with start, or leave lora out")
     settings = Settings(**{k: v for k, v in choices.items() if k in SETTINGS})
-    known = learnable(task) if isinstance(task, str) else task
+    known = task_named(task) if isinstance(task, str) else task
     data = Data.of(known, settings.count, settings.seed)
     strings = data.strings
     if settings.count > len(strings):
@@ -97,7 +99,12 @@ def prepare(
             f"until={settings.until:g}: a text file has no rule to be right by; stop with patience instead"
         )
     sizes = {key: value for key, value in choices.items() if key in SIZES}
-    learner = fine_tuned(start, known, strings, settings, sizes) if start else from_scratch(kind, known, strings, sizes)
+    if start:
+        learner = fine_tuned(find_either(start)[0], known, strings, settings, sizes)
+    else:
+        learner = from_scratch(kind, known, strings, sizes)
+    if isinstance(task, str):
+        learner.notes["task"] = full_name(task)
     return Training(known, data, learner, settings, device=device, engine=engine)
 
 
@@ -128,7 +135,7 @@ def keep(training: Training, folder: Folder, name: str | None, more: dict[str, A
     """Have a run kept in a folder from the beginning."""
     given = name
     if name is not None and (file := users_file(name)):
-        name = copied(training.task, *file, folder)
+        name = training.learner.notes["task"] = copied(training.task, *file, folder)
     folder.write_about(
         {
             "handloom": handloom.__version__,
@@ -240,6 +247,8 @@ def go_on(
     """The same, of what the folder says. Asked for more steps, a run that has stopped early does not do so again."""
     settings, begun = settings_of(about), about.get("engine", "torch")
     learner = learner_from_json(about["network"])
+    if about["task"] is not None:  # before it was noted, only run.json had it
+        learner.notes.setdefault("task", full_name(about["task"]))
     asked = engine or about.get("asked", begun)
     if asked == "native" and not engine:  # where it is not there, torch goes on
         asked = "auto"
@@ -274,8 +283,7 @@ def task_of_run(folder: Folder, about: dict[str, Any]) -> Learnable:
     name = about["task"]
     if name is None:
         raise HandloomError(f"{folder.path} is a run of a task without a name; resume and sample take it as task=…")
-    file, _, parameters = name.partition(":")
-    return from_file(folder.path / file, parameters) if file in COPIES else learnable(name)
+    return task_of_name(name, folder.path)
 
 
 def check_device(device: str) -> None:

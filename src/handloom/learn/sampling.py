@@ -1,67 +1,110 @@
-"""Sampling from a run: strings from its model, judged by its task.
+"""Sampling: strings from a model, judged by its task.
 
-Sampling.of("runs/strings-1").draw(1000).success
+sample("runs/strings-1", 1000).success
+sample(program("addition"), 100).success
+
+Of a run the training set is known too, and with it which samples are new.
 """
 
 import os
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from handloom.core import HandloomError, Model, generate, load
+from handloom.core import HandloomError, Model, generate
 from handloom.core.errors import shown
 from handloom.core.files import what_is
-from handloom.learn.data import Data, split_of
+from handloom.core.finding import LAST, is_program
+from handloom.learn.beginnings import check_vocab
+from handloom.learn.data import Data, collect, split_of
 from handloom.learn.evaluation import Evaluation, Examiner
 from handloom.learn.folder import Folder
-from handloom.learn.kinds import CELLS, needing_torch
+from handloom.learn.kinds import find_either
 from handloom.learn.masked import unmask
 from handloom.learn.runs import settings_of, task_of_run
-from handloom.tasks import Language, Learnable, Task
+from handloom.tasks import Language, Learnable, Task, task_of
+from handloom.tasks.catalogue import task as task_named
 
 if TYPE_CHECKING:
     from handloom.learn.cell_models import CellModel
 
+BEST = "best.safetensors"
+OF_RUN = re.compile(r"(model(-\d+)?|best)\.safetensors")  # the models of a run's folder
+EXAMPLES = 1000  # of a task, where it is not known what was trained on: for the lengths of its questions
+
 
 def sample(
-    run: str | os.PathLike[str], count: int = 20, prompt: str = "", *, task: Learnable | None = None, **how: Any
+    model: "Model | CellModel | str | os.PathLike[str]",
+    count: int = 20,
+    prompt: str = "",
+    *,
+    task: Learnable | str | None = None,
+    **how: Any,
 ) -> Evaluation:
-    """Strings from the model of a run, and what its task thinks of them; `how` is as in `generate`. Strings are drawn
-    at temperature 1 unless told, and questions answered at 0, as in evaluations. A task that has no name must be given
-    again."""
-    return Sampling.of(run, task=task).draw(count, prompt, **how)
+    """Strings from a model, and what its task thinks of them; `how` is as in `generate`. The model is a value, a run
+    folder, a model file, or the name of a program. By default strings are drawn at temperature 1, and questions are
+    answered at 0, as in evaluations. A task that has no name must be given again; samples of a model whose task is not
+    known are not judged."""
+    return Sampling.of(model, task=task).draw(count, prompt, **how)
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """A model and who judges what it says."""
+    """A model and who judges what it says, if anyone can. `run` says that its training set is known."""
 
     model: "Model | CellModel"
-    examiner: Examiner
+    examiner: Examiner | None
+    run: bool = False
 
     @classmethod
-    def of(cls, run: str | os.PathLike[str], best: bool = False, task: Learnable | None = None) -> "Sampling":
-        """The model of a run, and its task, which knows what was learnt from."""
-        folder = Folder.old(Path(run))
+    def of(
+        cls,
+        model: "Model | CellModel | str | os.PathLike[str]",
+        best: bool = False,
+        task: Learnable | str | None = None,
+    ) -> "Sampling":
+        """A model, and its task; of a run, one that knows what was trained on."""
+        asked = task_named(task) if isinstance(task, str) else task
+        if run := run_of(model):
+            return cls.of_run(*run, best, asked)
+        if best:
+            raise HandloomError(f"{shown(model)} is not the folder of a run, of which one model is the best; name one")
+        found, folder = find_either(model)
+        asked = asked or known_task(found, folder)
+        if asked is None:
+            return cls(found, None)
+        check_vocab(found, asked)
+        return cls(found, Examiner(asked, collect(asked, EXAMPLES, 0)))
+
+    @classmethod
+    def of_run(cls, folder: Folder, file: Path, best: bool, task: Learnable | None) -> "Sampling":
+        """A model of a run, and the run's task, which knows what was trained on."""
         about = folder.about()
         settings, task = settings_of(about), task or task_of_run(folder, about)
         learnt = Data.of(task, settings.count, settings.seed, split_of(about)).train
-        path = folder.path / f"{'best' if best else 'model'}.safetensors"
-        if best and what_is(path) != "file":
-            raise HandloomError(f"{run} has not been evaluated yet, so that no model is the best; leave out --best")
-        if about["network"]["kind"] in CELLS:
-            with needing_torch():
-                from handloom.learn import cell_models
-            return cls(cell_models.load(path), Examiner(task, learnt))
-        return cls(load(path), Examiner(task, learnt))
+        file = folder.path / BEST if best else file
+        if best and what_is(file) != "file":
+            raise HandloomError(f"{folder.path} has not been evaluated yet, so that no model is the best; use the last")
+        model = find_either(file)[0]
+        check_vocab(model, task)
+        return cls(model, Examiner(task, learnt), run=True)
 
     def draw(
         self, count: int, prompt: str = "", *, seed: int = 0, temperature: float | None = None, **how: Any
     ) -> Evaluation:
         """So many strings that begin with the prompt; `how` is as in `generate`."""
-        task, vocab = self.examiner.task, self.examiner.task.vocab
+        if self.examiner is None:
+            return self.unjudged(count, prompt, seed, 1.0 if temperature is None else temperature, how)
+        found = self.judged(self.examiner, count, prompt, seed, temperature, how)
+        return found if self.run else replace(found, new=None, known=None, right_of_new=None)
+
+    def judged(
+        self, examiner: Examiner, count: int, prompt: str, seed: int, temperature: float | None, how: dict[str, Any]
+    ) -> Evaluation:
+        task, vocab = examiner.task, examiner.task.vocab
         drawn = how.get("top_k") is not None or how.get("top_p") is not None
-        usual = 1.0 if drawn else self.examiner.temperature
+        usual = 1.0 if drawn else examiner.temperature
         how["temperature"] = usual if temperature is None else temperature
         if isinstance(task, Language):
             first, *begun = vocab.encode(prompt)
@@ -72,15 +115,24 @@ class Sampling:
             asked, begun = vocab.encode(prompt), []
             right = task.oracle(asked) or []
         else:
-            questions = self.examiner.questions(count, seed)
-            return self.examiner.judge(questions, self.say([asked for asked, _ in questions], seed, how))
+            questions = examiner.questions(count, seed)
+            return examiner.judge(questions, self.say([asked for asked, _ in questions], seed, how))
         said = self.say([[*asked, *begun]] * count, seed, how, len(begun))
-        return self.examiner.judge([(asked, right)] * count, [[*begun, *new] for new in said])
+        return examiner.judge([(asked, right)] * count, [[*begun, *new] for new in said])
+
+    def unjudged(self, count: int, prompt: str, seed: int, temperature: float, how: dict[str, Any]) -> Evaluation:
+        """Strings alone."""
+        begun, vocab = self.model.vocab.encode(prompt), self.model.vocab
+        if not begun:
+            raise HandloomError("this model has no token to begin with, and its task is not known; give a prompt")
+        said = self.say([begun] * count, seed, {**how, "temperature": temperature})
+        return Evaluation(None, None, None, None, tuple(vocab.decode([*begun, *new]) for new in said))
 
     def say(self, prompts: list[list[int]], seed: int, how: dict[str, Any], begun: int = 0) -> list[list[int]]:
         """How the model goes on from prompts; so many tokens of an answer are there already."""
-        lengths, given_steps = self.examiner.lengths, how.get("steps") is not None
-        how = {"steps": max(lengths), "engine": "auto", **how}
+        given_steps = how.get("steps") is not None
+        lengths = self.examiner.lengths if self.examiner else []
+        how = {"steps": max(lengths) if self.run else None, "engine": "auto", **how}
         causal, engine = isinstance(self.model, Model) and self.model.config.causal, how["engine"]
         if not causal and engine not in ("auto", "torch"):
             raise HandloomError(f"this model runs on torch alone, not on the engine {shown(engine)}; use auto")
@@ -96,3 +148,24 @@ class Sampling:
         if not left:
             raise HandloomError(f"the prompt has {begun} tokens, and no string that was learnt is longer; shorten it")
         return unmask(self.model, prompts, left, how["temperature"], seed)
+
+
+def run_of(model: Any) -> tuple[Folder, Path] | None:
+    """The folder of a run, and a model file in it, if the name stands for these: the run, or a model it has kept."""
+    if not isinstance(model, str | os.PathLike) or is_program(model):
+        return None
+    path = Path(model)
+    folder = path if what_is(path) == "folder" else path.parent
+    if what_is(folder / "run.json") != "file" or what_is(folder / "state.json") == "file":  # that is of a discovery
+        return None
+    if folder == path:
+        return Folder(folder), folder / LAST
+    return (Folder(folder), path) if OF_RUN.fullmatch(path.name) else None
+
+
+def known_task(model: "Model | CellModel", folder: Path | None) -> Learnable | None:
+    """A model's task, if it can be had."""
+    try:
+        return task_of(model, folder)
+    except HandloomError:
+        return None

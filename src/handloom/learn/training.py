@@ -185,7 +185,7 @@ class Training:
         better = self.held_out_loss < where.best
         where.best = min(where.best, self.held_out_loss)
         where.since_best = 0 if better else where.since_best + 1
-        where.success = self.evaluation.success
+        where.success = self.evaluation.success or 0.0
         line = {
             "step": where.step,
             "loss": self.mean_loss(),

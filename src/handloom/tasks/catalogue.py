@@ -1,24 +1,32 @@
-"""What a model can be trained on, by name, with parameters: `strings:rule=s[13]==s[22],length=30-40`.
+"""All tasks by name, with parameters: `strings:rule=s[13]==s[22],length=30-40`.
 
-    >>> learnable("fibonacci:terms=5").about
+    >>> task("fibonacci:terms=5").about
     'the first 5 terms of x, y, x + y, … with x and y below 1000'
+    >>> task("book/sort:n=5").answer("3 1 4 0")
+    '1 3 4'
+    >>> full_name("book/sort:n=5")
+    'sort-distinct:n=5,block=100'
 
 A rule alone, `s[13]==s[22]`, is short for strings:rule=s[13]==s[22]. Instead of a name there may be a file: any text
 file, one string a line, of characters or of words (`poems.txt:tokens=words`); or a Python file of one's own that
-defines `task`, a Task or a Language, or a function that makes one (examples/task.py).
+defines `task`, a Task or a Language, or a function that makes one (examples/task.py). The name of a program stands for
+its task, with the program's parameters; where a program and a task have one name, they mean the same.
 """
 
 import functools
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from handloom.core import HandloomError
 from handloom.core.errors import shown
+from handloom.core.finding import is_program, nearest
+from handloom.core.registry import offered
 from handloom.tasks.language import Language
-from handloom.tasks.naming import Entry, given, nearest
+from handloom.tasks.naming import Entry, given, written
+from handloom.tasks.naming import parameters as parameters_of
 from handloom.tasks.task import Task
 from handloom.tasks.textfile import text_file
 from handloom.tasks.user_file import Wanted, defined, python_file
@@ -34,9 +42,16 @@ TASKS = {
     "unpadded-addition": Entry("the same without zeros in front", "products:unpadded_addition"),
     "multiplication": Entry("the product of two numbers", "products:multiplication"),
     "sort": Entry("numbers in ascending order", "sorting:ascending_with_repeats"),
+    "sort-distinct": Entry("the same of different numbers", "sorting:ascending"),
+    "sort-digits": Entry("numbers of several digits in ascending order", "digit_sorting:ascending_digits"),
     "min": Entry("the smallest of some numbers", "extremes:minimum"),
     "max": Entry("the largest of some numbers", "extremes:maximum"),
     "search": Entry("what followed the last tokens before", "search:search"),
+    "lookup": Entry("the value of a key in a random table", "lookup:lookup"),
+    "sum": Entry("the sum of two digits, modulo their base", "sums:digit_sum"),
+    "modular-sum": Entry("the last digit of the sum of two numbers", "sums:modular_addition"),
+    "message": Entry("a message, from its beginning or from where it was left off", "message:message"),
+    "ascii-message": Entry("the same in an alphabet of 256 characters", "message:ascii_message"),
     "gcd": Entry("the greatest common divisor of two numbers", "numbers:gcd"),
     "modular-addition": Entry("the sum of two numbers, modulo a third", "numbers:modular_addition"),
     "matrix-product": Entry("the product of two small matrices", "matrices:matrix_product"),
@@ -53,20 +68,44 @@ RULE = re.compile(r"s\[|[=!<>]=|[<>]|\b(?:sum|count)\(")  # what a rule has, and
 USERS = Wanted("task", (Task, Language), "a Task or a Language")
 
 
-def learnable(name: str | Path, **parameters: Any) -> Task | Language:
+def task(name: str | Path, **parameters: Any) -> Task | Language:
     """A Task or a Language, by its name or from a file. Parameters may stand in the name."""
     name = str(name)
-    known, _, text = name.partition(":")
-    if known in TASKS:
-        make = TASKS[known].make
-        return make(**given(known, make, text, parameters))
+    if named := resolve(name, parameters):
+        known, values = named
+        made: Task | Language = TASKS[known].make(**values)
+        return made
     if file := users_file(name):
         return from_file(*file, **parameters)
-    if is_rule(name):
-        return learnable(f"strings:rule={name}", **parameters)
-    near = nearest(known, TASKS)
+    known = name.partition(":")[0]
+    near = nearest(known, [*TASKS, *offered("programs")])
     hint = f"did you mean {near}?" if near else f"there are {', '.join(TASKS)}, or give a file"
     raise HandloomError(f"no task and no file {shown(known)}; {hint}")
+
+
+def resolve(name: str, parameters: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
+    """The task of the catalogue that a name stands for, and its parameters as far as they are given; None if that must
+    be a file."""
+    known, _, text = name.partition(":")
+    if known in TASKS:
+        return known, given(known, TASKS[known].make, text, parameters)
+    if is_rule(name):
+        return resolve(f"strings:rule={name}", parameters)
+    if is_program(name):
+        named: tuple[str, dict[str, Any]] = offered("task_of_program")(name, parameters)
+        return named
+    return None
+
+
+def full_name(name: str) -> str:
+    """What a model's notes say of its task: the name with all parameters, also those at their defaults; of a file of
+    one's own its name without the folder."""
+    if named := resolve(name, {}):
+        known, values = named
+        defaults = {key: p.default for key, p in parameters_of(known, TASKS[known].make).items()}
+        return written(known, defaults | values)
+    file = users_file(name)
+    return name if file is None else f"{file[0].name}:{file[1]}".removesuffix(":")
 
 
 def from_file(path: Path, text: str = "", **parameters: Any) -> Task | Language:
@@ -78,8 +117,8 @@ def from_file(path: Path, text: str = "", **parameters: Any) -> Task | Language:
 
 
 def users_file(name: str) -> tuple[Path, str] | None:
-    """The user's own file that a name stands for, and the parameters behind it; None for a task or a rule."""
-    if name.partition(":")[0] in TASKS:
+    """The user's own file that a name stands for, and its parameters; None for a task, a program or a rule."""
+    if name.partition(":")[0] in TASKS or is_program(name):
         return None
     if python := python_file(name):
         return python

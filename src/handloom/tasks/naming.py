@@ -9,17 +9,16 @@ The parameters are those of the function that makes the thing; each has a defaul
     {'distances': '2,3', 'side': 4}
 """
 
-import difflib
 import inspect
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any, ClassVar, NamedTuple
 
 from handloom.core import HandloomError
 from handloom.core.errors import shown
+from handloom.core.registry import loaded
 
 
 @dataclass(frozen=True)
@@ -33,8 +32,7 @@ class Entry:
 
     @property
     def make(self) -> Callable[..., Any]:
-        module, _, name = self.function.partition(":")
-        made: Callable[..., Any] = getattr(import_module(f"{self.package}.{module}"), name)
+        made: Callable[..., Any] = loaded(f"{self.package}.{self.function}")
         return made
 
 
@@ -114,10 +112,14 @@ def checked(what: str, kind: type, value: Any, write: str) -> Any:
 
 def usage(name: str, function: Callable[..., Any]) -> str:
     """The name with all parameters that have defaults at these."""
-    defaults = [f"{key}={p.default}" for key, p in parameters(name, function).items() if p.default is not None]
-    return f"{name}:{','.join(defaults)}" if defaults else name
+    return written(name, {key: p.default for key, p in parameters(name, function).items()})
 
 
-def nearest(name: str, names: Iterable[str]) -> str | None:
-    """The name one may have meant."""
-    return next(iter(difflib.get_close_matches(name, names, n=1)), None)
+def written(name: str, values: Mapping[str, Any]) -> str:
+    """The name with these parameters behind it.
+
+    >>> written("grid", {"side": 4, "distances": "2,3"})
+    'grid:side=4,distances=2,3'
+    """
+    text = ",".join(f"{key}={value}" for key, value in values.items() if value is not None)
+    return f"{name}:{text}" if text else name

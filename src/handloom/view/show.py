@@ -15,14 +15,14 @@ import numpy as np
 from handloom.core import HandloomError, Model, Trace, count, generate, trace
 from handloom.core.errors import shown
 from handloom.core.files import one_line
-from handloom.tasks import Task
+from handloom.tasks import Certificate, Language, Task, certify, task_of
+from handloom.tasks.certify import ALL
 from handloom.tasks.task import Ids
 from handloom.view.answer import MOST as MOST_STEPS
 from handloom.view.answer import Step, as_html, as_lines, steps, table_of
 from handloom.view.architecture import draw
 from handloom.view.heatmap import heatmap
-from handloom.write import PROGRAMS, Certificate, certify, task_of
-from handloom.write.certificates import ALL
+from handloom.write import PROGRAMS
 from handloom.write.programs import prover_of
 
 CERTIFIED = 2_000  # inputs tried for the explanation; `handloom certify` tries all
@@ -68,7 +68,7 @@ class Explanation:
     @property
     def certified(self) -> str:
         if self.certificate is None:
-            return "Not certified, as its task is not known: name one, such as min:n=5."
+            return "Not certified, as no task with questions is known for it: name one, such as min:n=5."
         return f"{self.certificate}{self.stronger}"
 
     @property
@@ -82,10 +82,11 @@ class Explanation:
         return f"; handloom certify {self.name} tries all {count:,}" if count and count <= ALL else ""
 
 
-def explain(name: str, model: Model, example: str | None = None, task: Task | None = None) -> Explanation:
+def explain(name: str, model: Model, example: str | None = None, task: Task | Language | None = None) -> Explanation:
     """Run a model on an example (by default one of its task's) and gather what there is to say. The task is by default
     that of the model's notes. An example may have the beginning of its answer behind it: 995+007=10."""
     task = task or task_of(model)
+    task = task if isinstance(task, Task) else None
     check_notes(name, model)
     if task is not None and task.vocab.tokens != model.vocab.tokens:
         raise HandloomError(
@@ -99,7 +100,9 @@ def explain(name: str, model: Model, example: str | None = None, task: Task | No
     run = trace(model, whole[: max(len(whole) - 1, len(ids))])
     return Explanation(
         name=name,
-        about=PROGRAMS[model.notes["program"]].about if task_of(model) else "a model of one's own",
+        about=PROGRAMS[program].about
+        if (program := model.notes.get("program")) in PROGRAMS
+        else "a model of one's own",
         model=model,
         task=task,
         certificate=None if task is None else strongest(model, task),

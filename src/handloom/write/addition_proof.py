@@ -29,9 +29,9 @@ import numpy as np
 
 from handloom.core import HandloomError, Model
 from handloom.core.params import is_norm
+from handloom.tasks.certificate import Certificate, Progress
 from handloom.tasks.sums import EQUALS, PLUS, sum_vocab
 from handloom.write.addition import D, small_addition
-from handloom.write.certificate import Certificate, Progress
 from handloom.write.encodings import Array
 from handloom.write.intervals import ROUND, Box, hull_over, spread, stack, total
 

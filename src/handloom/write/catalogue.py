@@ -8,80 +8,70 @@ Functions are named as module:function and loaded when they are used, so that to
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
-from typing import Any
 
 from handloom.core import Model
-from handloom.tasks import Task
-from handloom.write.certificate import Certificate, Progress
+from handloom.core.registry import loaded
+from handloom.tasks.certificate import Prove
 
 
 @dataclass(frozen=True)
 class Program:
-    """A name, what it does, the task it is for, and a function that writes its Model. The function's parameters are the
-    program's; the task takes those of them that it knows. A prover is there if an argument covers all inputs: it
-    gives a Certificate or raises."""
+    """A name, what it does, the name of the task it is for, and a function that writes its Model. The function's
+    parameters are the program's; the task takes those of them that it knows. A prover is there if an argument covers
+    all inputs: it gives a Certificate or raises."""
 
     name: str
     about: str
-    task_function: str  # in handloom.tasks
+    task: str
     writer: str  # in handloom.write
     prover: str = ""
 
     @property
-    def task(self) -> Callable[..., Task]:
-        return found(f"handloom.tasks.{self.task_function}")
-
-    @property
     def build(self) -> Callable[..., Model]:
-        return found(f"handloom.write.{self.writer}")
+        made: Callable[..., Model] = loaded(f"handloom.write.{self.writer}")
+        return made
 
     @property
-    def prove(self) -> Callable[[Model, Progress | None], Certificate] | None:
-        return found(f"handloom.write.{self.prover}") if self.prover else None
-
-
-def found(path: str) -> Any:
-    module, _, name = path.partition(":")
-    return getattr(import_module(module), name)
+    def prove(self) -> Prove | None:
+        return loaded(f"handloom.write.{self.prover}") if self.prover else None
 
 
 ALL = (
-    Program("hello", "says Hello World!, or any message", "message:message", "hello:book_hello"),
-    Program("min", "the smallest of some numbers", "extremes:minimum", "extremes:book_min"),
-    Program("max", "the largest of some numbers", "extremes:maximum", "extremes:book_max"),
-    Program("search", "what followed the last tokens before", "search:search", "searches:small_search"),
-    Program("lookup", "the value of a key in any table", "lookup:lookup", "lookup:any_lookup"),
-    Program("sort", "numbers in order, with repeats", "sorting:ascending_with_repeats", "big_sort:big_sort"),
-    Program("addition", "two numbers", "sums:addition", "addition:small_addition", "addition_proof:prove"),
-    Program("tiny-addition", "two numbers, one layer", "sums:addition", "tiny_addition:tiny_addition"),
-    Program("sum", "two digits, mod 10", "sums:digit_sum", "sum_variants:attention_only_sum"),
-    Program("modular-sum", "two numbers, mod 10", "sums:modular_addition", "sums:modular_sum"),
-    Program("unpadded-addition", "no zeros in front", "products:unpadded_addition", "products:unpadded_addition"),
-    Program("multiplication", "two numbers", "products:multiplication", "products:multiplication"),
-    Program("book/hello", "chapter 2", "message:message", "hello:book_hello"),
-    Program("book/ascii", "chapter 2, 256 characters", "message:ascii_message", "hello:book_ascii"),
-    Program("book/lookup", "chapter 3, tied, optimised", "lookup:lookup", "lookup:book_lookup"),
-    Program("book/lookup-untied", "chapter 3, random hashes", "lookup:lookup", "lookup:untied_lookup"),
-    Program("book/search", "chapter 4", "search:search", "search:book_search"),
-    Program("book/min", "chapter 5", "extremes:minimum", "extremes:book_min"),
-    Program("book/max", "chapter 5", "extremes:maximum", "extremes:book_max"),
-    Program("book/sort", "chapter 5", "sorting:ascending", "sorting:book_sort"),
-    Program("book/sum", "chapter 6, two digits mod 10", "sums:digit_sum", "sums:book_sum"),
-    Program("book/modular-sum", "chapter 6, mod 10", "sums:modular_addition", "sums:book_modular_sum"),
-    Program("book/addition", "chapter 6", "sums:addition", "sums:book_addition"),
-    Program("exercise/simpleformer", "2.1: no norms, no tokens", "message:message", "hellos:simpleformer"),
-    Program("exercise/hello-sparse", "2.2: few non-zero", "message:message", "hellos:sparse_hello"),
-    Program("exercise/hello-chain", "2.4: no positions", "message:message", "hellos:chain_hello"),
-    Program("exercise/hello-counting", "2.5: no positions, repeats", "message:message", "hellos:counting_hello"),
-    Program("exercise/hello-rms", "2.6: RMS norm", "message:message", "hellos:rms_hello"),
-    Program("exercise/hello-integer", "2.7: whole numbers", "message:message", "hellos:integer_hello"),
-    Program("exercise/hello-positive", "2.8: all positive", "message:message", "hellos:positive_hello"),
-    Program("exercise/search-lean", "4.4: fewer dimensions", "search:search", "searches:lean_search"),
-    Program("exercise/sort-golden", "5.1: more tokens", "sorting:ascending", "sorting:golden_sort"),
-    Program("exercise/sort-digits", "5.7: several digits", "digit_sorting:ascending_digits", "digit_sort:digit_sort"),
-    Program("exercise/sum-line", "6.7: along a line", "sums:digit_sum", "sum_variants:line_sum"),
-    Program("exercise/sum-clean", "6.9: proper cleanup", "sums:digit_sum", "sum_variants:clean_sum"),
-    Program("exercise/min-million", "5.2: up to millions", "extremes:minimum", "extremes:million_min"),
+    Program("hello", "says Hello World!, or any message", "message", "hello:book_hello"),
+    Program("min", "the smallest of some numbers", "min", "extremes:book_min"),
+    Program("max", "the largest of some numbers", "max", "extremes:book_max"),
+    Program("search", "what followed the last tokens before", "search", "searches:small_search"),
+    Program("lookup", "the value of a key in any table", "lookup", "lookup:any_lookup"),
+    Program("sort", "numbers in order, with repeats", "sort", "big_sort:big_sort"),
+    Program("addition", "two numbers", "addition", "addition:small_addition", "addition_proof:prove"),
+    Program("tiny-addition", "two numbers, one layer", "addition", "tiny_addition:tiny_addition"),
+    Program("sum", "two digits, mod 10", "sum", "sum_variants:attention_only_sum"),
+    Program("modular-sum", "two numbers, mod 10", "modular-sum", "sums:modular_sum"),
+    Program("unpadded-addition", "no zeros in front", "unpadded-addition", "products:unpadded_addition"),
+    Program("multiplication", "two numbers", "multiplication", "products:multiplication"),
+    Program("book/hello", "chapter 2", "message", "hello:book_hello"),
+    Program("book/ascii", "chapter 2, 256 characters", "ascii-message", "hello:book_ascii"),
+    Program("book/lookup", "chapter 3, tied, optimised", "lookup", "lookup:book_lookup"),
+    Program("book/lookup-untied", "chapter 3, random hashes", "lookup", "lookup:untied_lookup"),
+    Program("book/search", "chapter 4", "search", "search:book_search"),
+    Program("book/min", "chapter 5", "min", "extremes:book_min"),
+    Program("book/max", "chapter 5", "max", "extremes:book_max"),
+    Program("book/sort", "chapter 5", "sort-distinct", "sorting:book_sort"),
+    Program("book/sum", "chapter 6, two digits mod 10", "sum", "sums:book_sum"),
+    Program("book/modular-sum", "chapter 6, mod 10", "modular-sum", "sums:book_modular_sum"),
+    Program("book/addition", "chapter 6", "addition", "sums:book_addition"),
+    Program("exercise/simpleformer", "2.1: no norms, no tokens", "message", "hellos:simpleformer"),
+    Program("exercise/hello-sparse", "2.2: few non-zero", "message", "hellos:sparse_hello"),
+    Program("exercise/hello-chain", "2.4: no positions", "message", "hellos:chain_hello"),
+    Program("exercise/hello-counting", "2.5: no positions, repeats", "message", "hellos:counting_hello"),
+    Program("exercise/hello-rms", "2.6: RMS norm", "message", "hellos:rms_hello"),
+    Program("exercise/hello-integer", "2.7: whole numbers", "message", "hellos:integer_hello"),
+    Program("exercise/hello-positive", "2.8: all positive", "message", "hellos:positive_hello"),
+    Program("exercise/search-lean", "4.4: fewer dimensions", "search", "searches:lean_search"),
+    Program("exercise/sort-golden", "5.1: more tokens", "sort-distinct", "sorting:golden_sort"),
+    Program("exercise/sort-digits", "5.7: several digits", "sort-digits", "digit_sort:digit_sort"),
+    Program("exercise/sum-line", "6.7: along a line", "sum", "sum_variants:line_sum"),
+    Program("exercise/sum-clean", "6.9: proper cleanup", "sum", "sum_variants:clean_sum"),
+    Program("exercise/min-million", "5.2: up to millions", "min", "extremes:million_min"),
 )
 PROGRAMS = {program.name: program for program in ALL}

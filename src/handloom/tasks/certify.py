@@ -1,17 +1,18 @@
 """Certifying: a model is run on the inputs of its task and held against the oracle.
 
-    >>> from handloom.write import program
-    >>> print(certify(program("min:n=5")))
+    >>> print(certify("min:n=5"))
     right on all 3,905 inputs (exhaustive), float64, smallest margin 0.4
 
-An input is right if greedy decoding says the oracle's answer and nothing else. That is checked in one run: with the
+An input is right if greedy decoding gives the oracle's answer and nothing else. That is checked in one run: with the
 right answer fed as input, the model must want each of its tokens next.
 """
 
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,11 +20,15 @@ from handloom.core import Config, HandloomError, Model, count
 from handloom.core.config import whole
 from handloom.core.engines import Decoder, choose_engine
 from handloom.core.errors import shown, told
+from handloom.core.finding import find
 from handloom.core.memory import keep_freed_memory
-from handloom.tasks import Task
-from handloom.tasks.task import Ids, whole_within
-from handloom.write.certificate import Certificate, Progress
-from handloom.write.programs import prover_of, task_of
+from handloom.core.registry import offered
+from handloom.tasks.catalogue import task as task_named
+from handloom.tasks.certificate import Certificate, Progress, Prove
+from handloom.tasks.of_model import task_of
+from handloom.tasks.task import Ids, Task, whole_within
+
+Array = np.ndarray[Any, Any]
 
 ALL = 2_000_000  # up to so many inputs all are tried,
 WORK = 4 * 10**11  # if that takes minutes at most: inputs times parameters
@@ -33,38 +38,26 @@ MEMORY = 2**20  # numbers in the largest array of one run: larger ones are no fa
 
 
 def certify(
-    model: Model,
-    task: Task | None = None,
+    model: Model | str | os.PathLike[str],
+    task: Task | str | None = None,
     dtype: str | None = None,
     samples: int | None = None,
     everything: bool = False,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Certificate:
-    """Run a model on every input of a task (its program's, unless told). Where there are more than two million, or the
-    model is large, the program's own proof is tried, if it has one; it is about float64. Failing that, or if `samples`
-    says how many, the hard inputs are run and then random ones. `everything` runs all inputs, however long it takes."""
-    prove = prover_of(model) if task is None and samples is None else None
-    task = task or task_of(model)
-    if task is None:
-        raise HandloomError(
-            "the model's notes name no program, so that its task is not known; name it, as in --task addition:digits=2"
-        )
-    if tuple(model.vocab.tokens) != tuple(task.vocab.tokens):
-        raise HandloomError(
-            f"the model's tokens are not the task's: {model.vocab.sample()} against {task.vocab.sample()}"
-        )
-    if task.near is not None:
-        raise HandloomError("this task takes answers that are near the right one, and here only exact ones count")
+    """Run a model on every input of a task: the one its notes name, by default. Where there are more than two million,
+    or the model is large, its program's own proof is tried, if it has one; it is about float64. Failing that, or if
+    `samples` says how many, the hard inputs are run and then random ones. `everything` runs all inputs, however long it
+    takes. Model and task are values or names: `certify("addition:digits=2")`."""
+    model, folder = find(model)
+    prove = offered("prover_of")(model) if task is None and samples is None else None
+    task = questions(model, task, folder)
     model, decoder = prepare(model, dtype)
     total = None if task.count is None else whole("the task's count", task.count, 1)
     few = total is not None and total <= ALL and total * count(model).total <= WORK
-    if prove and not few and not everything and model.dtype == np.float64:
-        try:
-            if (proof := prove(model, progress)).inputs == total:  # notes may name a task for longer numbers
-                return proof
-        except HandloomError:
-            pass  # that there is no proof does not make it wrong
+    if prove and not few and not everything and (proof := proven(prove, model, total, progress)):
+        return proof
     if task.every is not None and total is not None and (everything or (samples is None and few)):
         method, most, inputs = "exhaustive", total, every_input(task)
         for prompt in islice(some_inputs(task), FEW):  # the longest are among them, and need not be waited for
@@ -73,21 +66,56 @@ def certify(
         most = whole_within("samples", SAMPLES if samples is None else samples, 1, 10**9)
         rng = np.random.default_rng(whole("seed", seed, 0))
         method, inputs = "sampled", islice(some_inputs(task, rng), most)
+    return tried(model, decoder, task, method, inputs, most, progress or (lambda done, most: None))
+
+
+def questions(model: Model, task: Task | str | None, folder: Path | None) -> Task:
+    """The task to hold a model against, if that can be done."""
+    chosen: Any = task_named(task) if isinstance(task, str) else task or task_of(model, folder)
+    if chosen is None:
+        raise HandloomError("the model's notes name no task, so that it is not known; name it, as in addition:digits=2")
+    if not isinstance(chosen, Task):
+        raise HandloomError("a task of strings has no questions with right answers to certify; samples are judged")
+    if tuple(model.vocab.tokens) != tuple(chosen.vocab.tokens):
+        raise HandloomError(
+            f"the model's tokens are not the task's: {model.vocab.sample()} against {chosen.vocab.sample()}"
+        )
+    if chosen.near is not None:
+        raise HandloomError("this task takes answers that are near the right one, and here only exact ones count")
+    return chosen
+
+
+def proven(prove: Prove, model: Model, total: int | None, progress: Progress | None) -> Certificate | None:
+    """The program's own proof, in float64; that there is none does not make the model wrong."""
+    if model.dtype != np.float64:
+        return None
+    try:
+        proof = prove(model, progress)
+    except HandloomError:
+        return None
+    return proof if proof.inputs == total else None
+
+
+def tried(
+    model: Model, decoder: Decoder, task: Task, method: str, inputs: Iterable[Ids], most: int, progress: Progress
+) -> Certificate:
+    """The certificate of a model that is run on these inputs, as many as there should be."""
     keep_freed_memory()
-    done, margin = 0, np.inf
+    rounding = rounding_of(model)
+    done, wrong, ties, margin, first = 0, 0, 0, np.inf, None
     for prompts, answers in batches(model, task, inputs):
-        margins, said = run(decoder, as_tokens(task, prompts), as_tokens(task, answers))
-        done += len(prompts)
-        margin = min(margin, float(margins.min()))
-        if progress:
-            progress(done, most)
-        if (wrong := (said != answers).any(-1)).any():
-            first = int(wrong.argmax())
-            words = explained(task, prompts[first], said[first].tolist(), answers[first])
-            return Certificate(method, done, False, float(margins[first]), str(model.dtype), wrong=words)
+        ran = run(decoder, as_tokens(task, prompts), as_tokens(task, answers), rounding)
+        bad = (ran.output != answers).any(-1)
+        done, wrong, ties = done + len(prompts), wrong + int(bad.sum()), ties + int(ran.tied.sum())
+        margin = min(margin, float(ran.margins.min()))
+        if first is None and bad.any():
+            i = int(bad.argmax())
+            first = explained(task, prompts[i], ran.output[i].tolist(), answers[i])
+        progress(done, most)
     if done != most:
         raise HandloomError(f"the task says that it has {most:,} inputs, and gives {done:,}; correct its count")
-    return Certificate(method, done, True, margin, str(model.dtype))
+    dtype = str(model.dtype)
+    return Certificate(method, done, not wrong, margin, dtype, wrong=wrong, ties=ties, counterexample=first)
 
 
 def prepare(model: Model, dtype: str | None) -> tuple[Model, Decoder]:
@@ -169,7 +197,7 @@ def is_row(ids: Any) -> bool:
     return isinstance(ids, list | tuple | np.ndarray) and len(ids) > 0
 
 
-def as_tokens(task: Task, rows: list[Ids]) -> np.ndarray[Any, Any]:
+def as_tokens(task: Task, rows: list[Ids]) -> Array:
     """Rows of equal length as an array, if all are tokens."""
     ids = np.array(rows)
     if ids.dtype.kind not in "iu" or ids.ndim != 2 or ids.min() < 0 or ids.max() >= len(task.vocab):
@@ -194,13 +222,28 @@ def largest_array(config: Config, prompt: int, answer: int) -> int:
     return max(hidden, T * config.heads * T, T * config.d_model, answer * config.vocab)
 
 
-def run(
-    decoder: Decoder, prompts: np.ndarray[Any, Any], right: np.ndarray[Any, Any]
-) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """For every input the smallest margin of its answer's tokens, and what was said instead or as well."""
+class Ran(NamedTuple):
+    """Of every input: the smallest margin of its answer's tokens, whether rounding errors decide on it,
+    and what the model gave."""
+
+    margins: Array  # (B,)
+    tied: Array  # (B,)
+    output: Array  # (B, answer)
+
+
+def run(decoder: Decoder, prompts: Array, right: Array, rounding: float) -> Ran:
+    """One run for all. Two logits are tied if they differ by no more than `rounding` of the largest one."""
     whole = np.concatenate([prompts, right[:, :-1]], axis=1)
     logits = decoder.rerun(whole, last=right.shape[1])  # (B, answer, V)
-    said = logits.argmax(-1)
+    output, size = logits.argmax(-1), np.abs(logits).max(-1)
     wanted = np.take_along_axis(logits, right[..., None], -1)[..., 0]
     np.put_along_axis(logits, right[..., None], -np.inf, -1)
-    return (wanted - logits.max(-1)).min(-1), said
+    margins, noise = wanted - logits.max(-1), rounding * size
+    tied = (margins >= -noise).all(-1) & (margins <= noise).any(-1)
+    return Ran(margins.min(-1), tied, output)
+
+
+def rounding_of(model: Model) -> float:
+    """By how much of itself the last product, a sum of d_model terms, may round a logit. (Where rounding errors were
+    made larger on the way, as by the book's constants of 1e8, this is too little: the margin is what it is.)"""
+    return model.config.d_model * float(np.finfo(model.dtype).eps)

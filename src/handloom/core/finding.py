@@ -1,0 +1,76 @@
+"""The model that somebody names: a program with its parameters, or what is on disk.
+
+    >>> find("hello:message=Good morning").model()
+    'Good morning'
+
+On disk a model is a model file, a .taotp file, or the folder of a run, which has a model file in it.
+"""
+
+import difflib
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from handloom.core import files
+from handloom.core.errors import HandloomError
+from handloom.core.files import as_path, check_ordinary, what_is
+from handloom.core.model import Model
+from handloom.core.registry import offered
+
+LAST = "model.safetensors"  # of a run: the model as it is now
+
+
+class Found(NamedTuple):
+    """A model, and the folder it was found in, if it was on disk; a task of one's own may be there too."""
+
+    model: Model
+    folder: Path | None = None
+
+
+def find(model: Model | str | os.PathLike[str]) -> Found:
+    """The model of that name. A Model stands for itself."""
+    if isinstance(model, Model):
+        return Found(model)
+    if is_program(model):
+        return Found(offered("program")(model))
+    path = find_file(model)
+    return Found(load(path), path.parent)
+
+
+def is_program(name: Any) -> bool:
+    """Whether that is the name of a program, with or without parameters."""
+    return isinstance(name, str) and name.partition(":")[0] in offered("programs")
+
+
+def find_file(name: str | os.PathLike[str]) -> Path:
+    """The file of a model that is on disk."""
+    path = as_path(name)
+    check_ordinary(path)
+    if not str(name) or what_is(path) == "nothing":
+        near = nearest(str(name), offered("programs"))
+        hint = f"did you mean {near}?" if near else "`handloom write list` shows the programs"
+        raise HandloomError(f"{name or repr(name)}: no such file, and no program of that name; {hint}")
+    return model_file(path)
+
+
+def model_file(path: Path) -> Path:
+    """A file as it is, and of the folder of a run its model."""
+    if what_is(path) != "folder":
+        return path
+    if what_is(path / LAST) != "file":
+        raise HandloomError(f"{path} is a folder without a {LAST} in it; name a model file or a run folder")
+    return path / LAST
+
+
+def load(path: str | os.PathLike[str]) -> Model:
+    """A model on disk: a model file, a .taotp file, or the folder of a run, of which it is the last model. What is read
+    is checked: names, shapes, dtypes, finite values, and that it is what was saved."""
+    file = model_file(as_path(path))
+    model: Model = offered("load_taotp")(file) if file.suffix == ".taotp" else files.load(file)
+    return model
+
+
+def nearest(name: str, names: Iterable[str]) -> str | None:
+    """The name one may have meant."""
+    return next(iter(difflib.get_close_matches(name, names, n=1)), None)
