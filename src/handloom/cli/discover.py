@@ -156,15 +156,14 @@ def show(discovery: "Discovery", as_json: bool) -> None:
         discovery.watch = view
         discovery.run()
     best = discovery.best
-    kin = {record.id: record for one in discovery.records for record in store.ancestors(one)}
-    kin |= {record.id: record for record in discovery.records}  # with origins of this run
-    page = discovery_page(folder, discovery.problem, list(kin.values()), folder / "page.html")
+    page = discovery_page(folder, discovery.problem, discovery.records, folder / "page.html")
     result = {
         "run": str(folder),
         "problem": str(discovery.problem),
         "best": best.score if best else None,
         "best_known": discovery.problem.best_known,
         "verified": best is not None,
+        "only_greedy": is_only_greedy(discovery, best),
         "seconds": round(discovery.elapsed(), 2),
         "generations": discovery.generation,
         "steps": discovery.steps,
@@ -177,6 +176,8 @@ def show(discovery: "Discovery", as_json: bool) -> None:
         print(f"{discovery.problem}: nothing was found in {discovery.elapsed():.1f} s; give it longer")
     else:
         print(sentence(discovery, best))
+        if is_only_greedy(discovery, best):
+            print("the run ended while it was preparing, so this is only greedy; give it longer", file=sys.stderr)
         where = "" if store.path == Path("records.sqlite") else f" --store {store.path}"
         print(
             f"handloom records {discovery.problem}{where} shows what was found; the run is on {page}", file=sys.stderr
@@ -184,6 +185,11 @@ def show(discovery: "Discovery", as_json: bool) -> None:
     if discovery.halted:
         print(f"stopped; handloom discover --resume {folder} goes on", file=sys.stderr)
         raise typer.Exit(130)
+
+
+def is_only_greedy(discovery: "Discovery", best: "Record | None") -> bool:
+    """Whether the run ended before any search made a step."""
+    return best is not None and best.origin.get("how") == "greedy" and discovery.steps == 0
 
 
 def sentence(discovery: "Discovery", best: "Record") -> str:

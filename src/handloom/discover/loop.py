@@ -130,7 +130,7 @@ class Discovery:
         self.ledger.folder = self.folder
         with interrupts(self.halt):
             try:
-                self.ledger.begin_with_something()
+                self.ledger.begin_with_something(self.over)
                 self.tell("preparing", 0.0)
                 while not self.over() and (self.generations is None or self.generation < self.generations):
                     self.one_generation()
@@ -254,7 +254,7 @@ class Discovery:
             self.tell(self.now(stage), next(shares))
             if outcome is not None:
                 self.steps += outcome.found.steps
-                self.ledger.take(outcome, how, self.generation, self.elapsed())
+                self.ledger.take(outcome, attempts[i], how, self.generation, self.elapsed())
                 yield outcome, i
 
     def over_while(self, stage: Stage) -> Callable[[], bool]:

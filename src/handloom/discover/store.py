@@ -78,8 +78,8 @@ class Record:
     found: str  # UTC, as 2026-01-31T23:59:59+00:00
     verified: str  # likewise
     version: str  # of the handloom that verified it
-    origin: dict[str, Any]
-    parent: int | None
+    origin: dict[str, Any]  # its `start` is what the search began with, None for nothing
+    parent: int | None  # the record that the search began with, if it was one
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class Store:
         if not problem.name:
             raise HandloomError("records are kept by the name of their problem, and this one has none; give it a name")
         written = as_json(f"{problem}: the construction", problem.space.shown(well_formed(problem, construction)))
-        form = written if key is None else as_json(f"{problem}: the key", problem.space.shown(key))
+        form = written if key is None else key_of(problem, key)
         if self.rows("SELECT 1 FROM records WHERE problem = ? AND key = ?", problem.name, form):
             return None
         score, reason = verdict(problem, construction)
@@ -164,8 +164,7 @@ class Store:
 
     def find(self, problem: Problem, key: Construction) -> Record:
         """The record of a problem that has this key, its canonical form."""
-        form = as_json(f"{problem}: the key", problem.space.shown(key))
-        return self.rows_as_records("WHERE problem = ? AND key = ?", problem.name, form)[0]
+        return self.rows_as_records("WHERE problem = ? AND key = ?", problem.name, key_of(problem, key))[0]
 
     def records(
         self, problem: str | None = None, least: Number | None = None, limit: int | None = None
@@ -174,12 +173,6 @@ class Store:
         where = "WHERE problem = ?" if problem is not None else "WHERE ? IS NULL"
         values = (problem, "" if least is None else rank(least), -1 if limit is None else limit)
         return self.rows_as_records(f"{where} AND rank >= ? ORDER BY problem, rank DESC, id LIMIT ?", *values)
-
-    def ancestors(self, record: Record) -> list[Record]:
-        """What a record was made from: its parent, the parent of that, and so on."""
-        line = "WITH RECURSIVE line (id) AS (VALUES (?) UNION SELECT parent FROM records JOIN line USING (id))"
-        where = f"WHERE id IN ({line} SELECT id FROM line) AND id < ? ORDER BY id DESC"  # a parent is always older
-        return self.rows_as_records(where, record.id, record.id)
 
     def problems(self) -> list[str]:
         """The names of the problems that there are records of."""
@@ -300,6 +293,11 @@ def rank(score: Number) -> str:
     return f"2{text}" if exact > 0 else f"0{text.translate(str.maketrans('0123456789', '9876543210'))}~"
 
 
+def key_of(problem: Problem, form: Construction) -> str:
+    """The key of a construction, from its canonical form."""
+    return as_json(f"{problem}: the key", problem.space.shown(form))
+
+
 def as_json(what: str, value: Any) -> str:
     """A value as JSON; NumPy's numbers are numbers too."""
     try:
@@ -313,4 +311,7 @@ def as_record(row: tuple[Any, ...]) -> Record:
     numbers, told = json.loads(score), json.loads(origin)
     if not isinstance(numbers, int | float) or not isinstance(told, dict):
         raise ValueError(f"record {id} has no score or no origin")
+    if "start" not in told:  # earlier versions named as parent what was most alike: a guess
+        parent = None
+        told.pop("parent", None)
     return Record(id, problem, numbers, json.loads(construction), key, found, verified, version, told, parent)
