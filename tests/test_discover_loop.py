@@ -488,6 +488,22 @@ def test_a_comparison_has_its_difference_and_its_standard_error():
     assert result["chance"] == 4 / 16  # all of one sign, whatever the sign of 0
 
 
+def test_differences_that_are_all_the_same_have_no_uncertainty():
+    def compared(*differences):
+        trials = [
+            Trial(seed, model, 9 + d * model, 1.0, False, 3, 2.0)
+            for seed, d in enumerate(differences)
+            for model in (True, False)
+        ]
+        return Comparison("p", 2.0, tuple(trials))
+
+    for even in (compared(0, 0), compared(2, 2)):
+        assert even.to_json()["error"] is None
+        assert "±" not in str(even)
+        assert "with each of 2 seeds, too few to tell the uncertainty" in str(even)
+    assert "+1.00 ± 1.00 (standard error of 2 seeds)" in str(compared(0, 2))
+
+
 def test_compare_runs_both_ways_at_equal_cpu_time(handloom):
     code, out, _ = handloom(CYCLES, "--compare", "--seconds", 0.5, "--seeds", 2, "--json", *OPTIONS)
     assert code == 0

@@ -1,5 +1,6 @@
 """handloom discover: better constructions for a problem, by search and by a transformer that learns from the best."""
 
+import os
 import sys
 import time
 from pathlib import Path
@@ -10,6 +11,7 @@ import typer
 from handloom.cli.arguments import JsonOption, SeedOption, option, print_json
 
 if TYPE_CHECKING:
+    from handloom.cli.time_limit import Tell
     from handloom.discover.loop import Discovery
     from handloom.discover.store import Record
 
@@ -73,22 +75,38 @@ def discover(
     given = locals()
     check_words(context, problem, resume, compare, until)
     choices = {name: given[name] for name in NAMES.split() if given[name] is not None} | {"model": not no_model}
-    limits = {"seconds": limit(seconds, minutes), "generations": generations, "until": until, "began": begins(on)}
+    time_limit = limit(seconds, minutes)
+    limits = {"seconds": time_limit, "generations": generations, "until": until, "began": begins(on)}
+    if compare and problem is not None:
+        killable(time_limit or EACH, on, 2 * seeds)
+        show_comparison(problem, time_limit or EACH, seeds, choices, as_json)
+        return
+    tell = killable(time_limit, on)
     if problem is None:
         assert resume is not None
-        show(reopened(resume, store, {"on": on, "device": device} | limits), as_json)
-    elif compare:
-        show_comparison(problem, limits["seconds"] or 30.0, seeds, choices, as_json)
+        show(reopened(resume, store, {"on": on, "device": device} | limits), as_json, tell)
     else:
-        show(begun(problem, store, out, {"on": on, "device": device} | limits | choices), as_json)
+        show(begun(problem, store, out, {"on": on, "device": device} | limits | choices), as_json, tell)
 
 
+EACH = 30.0  # seconds of each run that is compared, by default
 NAMES = "seed tokens smaller learn samples temperature feedback layers heads width symmetry attempts steps keep"
 
 
 def begins(on: str) -> float | None:
     """When the time begins to count: now; or, on Ray, when its workers are there, which may take long."""
     return None if on == "ray" else time.monotonic()
+
+
+def killable(seconds: float | None, on: str, runs: int = 1) -> "Tell":
+    """From here on in a process that is killed if it does not end in time, or that can be lost with Ray. Runs that are
+    compared are limited by the time of all cores, and may take several times as long."""
+    from handloom.cli.time_limit import STARTING, in_child, say_nothing
+
+    if seconds is None:
+        return in_child(None) if on == "ray" else say_nothing
+    slack = STARTING if on == "ray" else 4.0 * (os.cpu_count() or 1) * runs * seconds if runs > 1 else 0.0
+    return in_child(runs * seconds, slack)
 
 
 def check_words(
@@ -145,13 +163,14 @@ def reopened(folder: Path, store: Path | None, how: dict[str, Any]) -> "Discover
     return reopen(folder, store, **how)
 
 
-def show(discovery: "Discovery", as_json: bool) -> None:
+def show(discovery: "Discovery", as_json: bool, tell: "Tell") -> None:
     """Run it, and let the user see it."""
     from handloom.cli.discovery_view import DiscoveryView
     from handloom.view.discovery_page import discovery_page
 
     folder, store = discovery.folder, discovery.store
     assert folder is not None
+    tell(folder=str(folder), made=[str(one) for one in discovery.made], store=str(store.path))
     with DiscoveryView() as view:
         discovery.watch = view
         discovery.run()

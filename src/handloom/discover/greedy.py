@@ -66,3 +66,8 @@ def answers(problem: Problem, chosen: list[int], new: int) -> Iterator[bool]:
     for rule in problem.rules:
         for others in combinations(chosen, arity(rule) - 1):
             yield asked(problem, rule, [elements[i] for i in sorted((*others, new))])
+
+
+def allowed(problem: Problem, chosen: list[int], new: int) -> bool:
+    """Whether no rule forbids an element beside those that are chosen."""
+    return not any(answers(problem, chosen, new))

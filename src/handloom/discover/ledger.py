@@ -131,7 +131,7 @@ class Ledger:
         self.best = max(self.records, key=lambda record: record.score, default=None)
 
     def with_parent(self, record: Record) -> Record:
-        """A record with the number that its parent has in this store, which may not be the one that it was found with."""
+        """A record with the number that its parent has in this store, which may be another than it was found with."""
         origin = record.origin
         if origin.get("start") is None or origin["parent"] is None:
             return replace(record, parent=None)

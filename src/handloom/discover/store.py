@@ -35,7 +35,7 @@ from handloom import __version__
 from handloom.core import HandloomError
 from handloom.core.errors import shown
 from handloom.core.files import as_path, check_place, current_umask, one_line, what_is
-from handloom.discover.problem import Number, Problem, verdict
+from handloom.discover.problem import Number, Problem, is_score, verdict
 from handloom.discover.spaces import Construction, Space
 
 PATIENCE = 30.0  # seconds for other programs to finish writing
@@ -59,6 +59,7 @@ SCHEMA = f"""
     PRAGMA application_id = {APPLICATION};
     PRAGMA user_version = {FORMAT};
 """
+KNOWN = "CREATE TABLE IF NOT EXISTS known (problem TEXT PRIMARY KEY, best TEXT NOT NULL)"  # as JSON; not in old stores
 COLUMNS = "problem, score, construction, key, found, verified, version, origin, parent"
 
 
@@ -119,6 +120,7 @@ class Store:
         written = as_json(f"{problem}: the construction", problem.space.shown(well_formed(problem, construction)))
         form = written if key is None else key_of(problem, key)
         if self.rows("SELECT 1 FROM records WHERE problem = ? AND key = ?", problem.name, form):
+            self.keep_best_known(problem)
             return None
         score, reason = verdict(problem, construction)
         if score is None:
@@ -127,6 +129,7 @@ class Store:
         told, parent = as_json(f"{problem}: the origin", dict(origin)), origin.get("parent")
         row = (problem.name, json.dumps(score), written, form, now, now, __version__, told, parent)
         number = self.insert(row, rank(score), parent)
+        self.keep_best_known(problem)
         return None if number is None else as_record((number, *row))
 
     def insert(self, row: tuple[Any, ...], rank: str, parent: int | None) -> int | None:
@@ -173,6 +176,27 @@ class Store:
         where = "WHERE problem = ?" if problem is not None else "WHERE ? IS NULL"
         values = (problem, "" if least is None else rank(least), -1 if limit is None else limit)
         return self.rows_as_records(f"{where} AND rank >= ? ORDER BY problem, rank DESC, id LIMIT ?", *values)
+
+    def best_known(self, problem: str) -> Number | None:
+        """The best known value of a problem that there are records of, as the problem said when it was last added to:
+        its file need not be there, or be run, to list its records."""
+        if not self.rows("SELECT 1 FROM sqlite_master WHERE name = 'known'"):
+            return None
+        found = self.rows("SELECT best FROM known WHERE problem = ?", problem)
+        try:
+            value = json.loads(found[0][0]) if found else None
+            return value if is_score(value) else None
+        except (TypeError, ValueError, RecursionError):
+            return None
+
+    def keep_best_known(self, problem: Problem) -> None:
+        if self.best_known(problem.name) != problem.best_known:
+            with self.connected() as connection:
+                connection.execute("BEGIN IMMEDIATE")
+                connection.execute(KNOWN)
+                row = (problem.name, json.dumps(problem.best_known))
+                connection.execute("INSERT OR REPLACE INTO known VALUES (?, ?)", row)
+                connection.execute("COMMIT")
 
     def problems(self) -> list[str]:
         """The names of the problems that there are records of."""

@@ -1,0 +1,161 @@
+"""A limit of time that a user's code cannot outlast: a rule or a score that never ends, compiled or not, is killed.
+
+The command forks before it loads anything. The child does the work, and ends by itself when its time is over. The
+parent waits and passes on signals. If the child is late, the parent asks where it is: faulthandler writes the stack of
+its main thread to a pipe, whoever holds Python's lock. In a function of the user's it is killed at once; anywhere else,
+as when a busy machine is slow to load or to save, it is given longer.
+"""
+
+import faulthandler
+import json
+import os
+import re
+import select
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import takewhile
+from pathlib import Path
+from typing import Any, NoReturn
+
+import typer
+
+from handloom.core.errors import LIBRARIES, HandloomError
+
+GRACE = 3.0  # seconds for a child to end after its limit,
+LATEST = 60.0  # and for one that is not in the user's code
+STARTING = 60.0  # for Ray to start, before the time begins to count
+TICK = 0.5  # seconds between two looks
+COMMANDS = Path(__file__).parent
+CALLER = COMMANDS.parent / "discover" / "problem.py"  # who calls a user's functions
+
+Tell = Callable[..., None]  # the parent what it should know: the run's folder, and folders that were made for it
+Frame = tuple[str, str, str]  # a file, a line in it, a function
+
+
+def say_nothing(**known: Any) -> None:
+    """To no parent."""
+
+
+def in_child(seconds: float | None, slack: float = 0.0) -> Tell:
+    """From here on in a child that is killed if it does not end in time, which is counted in seconds that it may take
+    and in some more that are not its fault; where there can be no child, in this process. Only the child returns."""
+    captured = sys.stdout is not sys.__stdout__  # by somebody who would not see what a child prints
+    if captured or threading.active_count() > 1 or not hasattr(os, "fork"):
+        return say_nothing
+    sys.stdout.flush()
+    sys.stderr.flush()
+    parent, (reads, writes) = os.getpid(), os.pipe()
+    child = os.fork()
+    if child:
+        os.close(writes)
+        Watched(child, reads, seconds, slack).wait()
+    os.close(reads)
+    end_with(parent)
+    faulthandler.register(signal.SIGUSR1, file=writes, all_threads=False)
+    return partial(write_line, writes)
+
+
+def write_line(pipe: int, **known: Any) -> None:
+    os.write(pipe, f"{json.dumps(known)}\n".encode())
+
+
+def end_with(parent: int) -> None:
+    """Have this process killed when its parent is. Where the system cannot do that, it ends when its time is over."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+        if os.getppid() != parent:
+            os._exit(1)
+
+
+class Watched:
+    """A child, as its parent sees it."""
+
+    def __init__(self, child: int, pipe: int, seconds: float | None, slack: float) -> None:
+        self.child, self.pipe, self.seconds = child, pipe, seconds
+        self.left = float("inf") if seconds is None else seconds + slack + GRACE
+        self.said = ""  # what has come through the pipe
+        self.signals: list[int] = []
+        for kind in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(kind, self.pass_on)
+
+    def pass_on(self, kind: int, frame: Any) -> None:
+        """Ctrl-C reaches the child too if it comes from a terminal, and two end it at once. So it gets another signal
+        that does the same; of a second one, which may come because the first did nothing, it dies."""
+        again = kind == signal.SIGINT and kind in self.signals
+        self.signals.append(kind)
+        os.kill(self.child, signal.SIGKILL if again else signal.SIGTERM if kind == signal.SIGINT else kind)
+
+    def wait(self) -> NoReturn:
+        """Until the child has ended, and then with its exit code; or until it is late."""
+        while (ended := os.waitpid(self.child, os.WNOHANG))[0] == 0:
+            began = time.monotonic()
+            self.hear(min(TICK, self.left) if self.left > 0 else TICK)
+            self.left -= min(time.monotonic() - began, 2 * TICK)  # a command that Ctrl-Z stopped is not late at once
+            if self.left <= 0:
+                self.end_if_stuck()
+        self.hear(0)
+        code = os.waitstatus_to_exitcode(ended[1])
+        if code < 0 and not self.signals:
+            raise HandloomError(f"the run was ended by {signal.Signals(-code).name}{self.what_is_left()}")
+        raise typer.Exit(code if code >= 0 else 128 + self.signals[0])
+
+    def hear(self, seconds: float) -> None:
+        """What the child has to say within so many seconds; of one that has ended there is nothing to wait for."""
+        if select.select([self.pipe], [], [], seconds)[0]:
+            heard = os.read(self.pipe, 1 << 16).decode(errors="replace")
+            self.said += heard
+            if not heard:
+                time.sleep(0.01)
+
+    def end_if_stuck(self) -> None:
+        """Kill the child if it is in the user's code, or very late."""
+        os.kill(self.child, signal.SIGUSR1)
+        time.sleep(TICK)  # the answer comes in pieces
+        self.left -= TICK
+        self.hear(0)
+        where = users_function(frames_in(self.said.rpartition("Stack (most recent call first)")[2]))
+        if where is None and self.left > -LATEST:
+            return
+        os.kill(self.child, signal.SIGKILL)
+        os.waitpid(self.child, 0)
+        if sys.stderr.isatty():
+            print("\x1b[?25h", file=sys.stderr)  # the view had hidden the cursor
+        raise HandloomError(
+            f"{where or 'the run'}: not ended {GRACE - self.left:.0f} s after the limit of {self.seconds:g} s,"
+            f" so it was stopped{self.what_is_left()}"
+        )
+
+    def what_is_left(self) -> str:
+        """What can be done with the run, in words. Of one that never began nothing is left."""
+        told = [json.loads(line) for line in self.said.splitlines() if line.startswith("{")]
+        if not told:
+            return ""
+        folder = Path(told[-1]["folder"])
+        if (folder / "metrics.jsonl").exists():
+            return f"; handloom discover --resume {folder} resumes it"
+        from handloom.learn.folder import Folder
+
+        Folder(folder, [Path(one) for one in told[-1]["made"]]).remove()
+        return f"; what it had found is in {told[-1]['store']}" if Path(told[-1]["store"]).exists() else ""
+
+
+def frames_in(text: str) -> list[Frame]:
+    """The frames of a stack that faulthandler wrote, the newest first."""
+    return re.findall(r'^  File "(.*)", line (\d+) in (.*)$', text, re.MULTILINE)
+
+
+def users_function(frames: Sequence[Frame]) -> str | None:
+    """The user's function that a stack is in, in words, if it is in one. Compiled ones have no frame; who calls them
+    has."""
+    inner = list(takewhile(lambda frame: not Path(frame[0]).is_relative_to(COMMANDS), frames))
+    users = [frame for frame in inner if not any(Path(frame[0]).is_relative_to(path) for path in LIBRARIES)]
+    for file, line, name in users:
+        if not file.startswith("<"):
+            return f"{file}, line {line}" + (f", in {name}" if name != "<module>" else "")
+    return "a function of the problem" if any(Path(frame[0]) == CALLER for frame in inner) else None
