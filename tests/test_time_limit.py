@@ -124,7 +124,7 @@ def test_a_run_that_dies_says_how_it_is_resumed(tmp_path):
     _, err = process.communicate(timeout=240)
     assert process.returncode == 2
     assert err.splitlines()[-1] == (
-        "handloom: the run was ended by SIGKILL; handloom discover --resume runs/own-1 resumes it"
+        "handloom: the run was lost (SIGKILL); handloom discover --resume runs/own-1 resumes it"
     )
 
 

@@ -3,6 +3,7 @@
 import os
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -103,10 +104,21 @@ def killable(seconds: float | None, on: str, runs: int = 1) -> "Tell":
     compared are limited by the time of all cores, and may take several times as long."""
     from handloom.cli.time_limit import STARTING, in_child, say_nothing
 
+    if on == "ray":
+        tell = in_child(seconds, STARTING, "the node of Ray that it was on has gone")
+        only_python_on_standard_error()
+        return tell
     if seconds is None:
-        return in_child(None) if on == "ray" else say_nothing
-    slack = STARTING if on == "ray" else 4.0 * (os.cpu_count() or 1) * runs * seconds if runs > 1 else 0.0
-    return in_child(runs * seconds, slack)
+        return say_nothing
+    return in_child(runs * seconds, slack=4.0 * (os.cpu_count() or 1) * runs * seconds if runs > 1 else 0.0)
+
+
+def only_python_on_standard_error() -> None:
+    """What Ray's C++ parts print there when something is lost is not for users."""
+    with suppress(OSError, ValueError):  # it is captured, or closed
+        ours = os.fdopen(os.dup(sys.stderr.fileno()), "w", buffering=1, errors="replace")
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+        sys.stderr = ours
 
 
 def check_words(
@@ -173,7 +185,7 @@ def show(discovery: "Discovery", as_json: bool, tell: "Tell") -> None:
     tell(folder=str(folder), made=[str(one) for one in discovery.made], store=str(store.path))
     with DiscoveryView() as view:
         discovery.watch = view
-        discovery.run()
+        run(discovery)
     best = discovery.best
     page = discovery_page(folder, discovery.problem, discovery.records, folder / "page.html")
     result = {
@@ -204,6 +216,17 @@ def show(discovery: "Discovery", as_json: bool, tell: "Tell") -> None:
     if discovery.halted:
         print(f"stopped; handloom discover --resume {folder} goes on", file=sys.stderr)
         raise typer.Exit(130)
+
+
+def run(discovery: "Discovery") -> None:
+    """One that has lost its workers can be resumed; say how."""
+    from handloom.core import HandloomError
+    from handloom.discover.executors import Lost
+
+    try:
+        discovery.run()
+    except Lost as error:
+        raise HandloomError(f"{error}; handloom discover --resume {discovery.folder} resumes the run") from error
 
 
 def is_only_greedy(discovery: "Discovery", best: "Record | None") -> bool:

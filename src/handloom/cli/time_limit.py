@@ -6,6 +6,7 @@ its main thread to a pipe, whoever holds Python's lock. In a function of the use
 as when a busy machine is slow to load or to save, it is given longer.
 """
 
+import atexit
 import faulthandler
 import json
 import os
@@ -29,6 +30,7 @@ GRACE = 3.0  # seconds for a child to end after its limit,
 LATEST = 60.0  # and for one that is not in the user's code
 STARTING = 60.0  # for Ray to start, before the time begins to count
 TICK = 0.5  # seconds between two looks
+ENDED = "ended"  # the last word of a child that has come to its own end
 COMMANDS = Path(__file__).parent
 CALLER = COMMANDS.parent / "discover" / "problem.py"  # who calls a user's functions
 
@@ -40,9 +42,10 @@ def say_nothing(**known: Any) -> None:
     """To no parent."""
 
 
-def in_child(seconds: float | None, slack: float = 0.0) -> Tell:
+def in_child(seconds: float | None, slack: float = 0.0, cause: str = "") -> Tell:
     """From here on in a child that is killed if it does not end in time, which is counted in seconds that it may take
-    and in some more that are not its fault; where there can be no child, in this process. Only the child returns."""
+    and in some more that are not its fault; where there can be no child, in this process. Only the child returns. If it
+    is lost, the cause is given as the reason."""
     captured = sys.stdout is not sys.__stdout__  # by somebody who would not see what a child prints
     if captured or threading.active_count() > 1 or not hasattr(os, "fork"):
         return say_nothing
@@ -52,10 +55,11 @@ def in_child(seconds: float | None, slack: float = 0.0) -> Tell:
     child = os.fork()
     if child:
         os.close(writes)
-        Watched(child, reads, seconds, slack).wait()
+        Watched(child, reads, seconds, slack, cause).wait()
     os.close(reads)
     end_with(parent)
     faulthandler.register(signal.SIGUSR1, file=writes, all_threads=False)
+    atexit.register(os.write, writes, f"{ENDED}\n".encode())  # not reached by one that is killed, or lost with Ray
     return partial(write_line, writes)
 
 
@@ -76,8 +80,8 @@ def end_with(parent: int) -> None:
 class Watched:
     """A child, as its parent sees it."""
 
-    def __init__(self, child: int, pipe: int, seconds: float | None, slack: float) -> None:
-        self.child, self.pipe, self.seconds = child, pipe, seconds
+    def __init__(self, child: int, pipe: int, seconds: float | None, slack: float, cause: str) -> None:
+        self.child, self.pipe, self.seconds, self.cause = child, pipe, seconds, cause
         self.left = float("inf") if seconds is None else seconds + slack + GRACE
         self.said = ""  # what has come through the pipe
         self.signals: list[int] = []
@@ -101,9 +105,12 @@ class Watched:
                 self.end_if_stuck()
         self.hear(0)
         code = os.waitstatus_to_exitcode(ended[1])
-        if code < 0 and not self.signals:
-            raise HandloomError(f"the run was ended by {signal.Signals(-code).name}{self.what_is_left()}")
-        raise typer.Exit(code if code >= 0 else 128 + self.signals[0])
+        if self.signals and code < 0:
+            raise typer.Exit(128 + self.signals[0])
+        if ENDED not in self.said.splitlines():
+            how = f"exit code {code}" if code >= 0 else signal.Signals(-code).name
+            raise HandloomError(f"the run was lost ({self.cause or how}){self.how_to_resume()}")
+        raise typer.Exit(code)
 
     def hear(self, seconds: float) -> None:
         """What the child has to say within so many seconds; of one that has ended there is nothing to wait for."""
@@ -131,18 +138,24 @@ class Watched:
             f" so it was stopped{self.what_is_left()}"
         )
 
+    @property
+    def told(self) -> dict[str, Any]:
+        """What the child has told, or nothing."""
+        lines = [line for line in self.said.splitlines() if line.startswith("{")]
+        known: dict[str, Any] = json.loads(lines[-1]) if lines else {}
+        return known
+
+    def how_to_resume(self) -> str:
+        return f"; handloom discover --resume {self.told['folder']} resumes it" if self.told else ""
+
     def what_is_left(self) -> str:
-        """What can be done with the run, in words. Of one that never began nothing is left."""
-        told = [json.loads(line) for line in self.said.splitlines() if line.startswith("{")]
-        if not told:
-            return ""
-        folder = Path(told[-1]["folder"])
-        if (folder / "metrics.jsonl").exists():
-            return f"; handloom discover --resume {folder} resumes it"
+        """What can be done with a run that was stopped, in words. Of one that never began nothing is left."""
+        if not self.told or (Path(self.told["folder"]) / "metrics.jsonl").exists():
+            return self.how_to_resume()
         from handloom.learn.folder import Folder
 
-        Folder(folder, [Path(one) for one in told[-1]["made"]]).remove()
-        return f"; what it had found is in {told[-1]['store']}" if Path(told[-1]["store"]).exists() else ""
+        Folder(Path(self.told["folder"]), [Path(one) for one in self.told["made"]]).remove()
+        return f"; what it had found is in {self.told['store']}" if Path(self.told["store"]).exists() else ""
 
 
 def frames_in(text: str) -> list[Frame]:

@@ -26,7 +26,7 @@ from handloom.core import HandloomError
 from handloom.core.errors import shown
 from handloom.core.files import write_atomically
 from handloom.discover.apprentice import Apprentice
-from handloom.discover.executors import Attempt, Executor, Outcome, Threads, Workshop
+from handloom.discover.executors import Attempt, Executor, Lost, Outcome, Threads, Workshop
 from handloom.discover.ledger import Ledger
 from handloom.discover.pool import statistics_of
 from handloom.discover.problem import Number, Problem
@@ -134,8 +134,9 @@ class Discovery:
                 self.tell("preparing", 0.0)
                 while not self.over() and (self.generations is None or self.generation < self.generations):
                     self.one_generation()
-            except HandloomError:
-                if self.folder and not (self.folder / "metrics.jsonl").exists():
+            except HandloomError as error:
+                began = isinstance(error, Lost) or (self.folder and (self.folder / "metrics.jsonl").exists())
+                if self.folder and not began:
                     Folder(self.folder, self.made).remove()  # of a run that never began nothing is left
                 raise
             finally:
