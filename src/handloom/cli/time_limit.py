@@ -2,8 +2,8 @@
 
 The command forks before it loads anything. The child does the work, and ends by itself when its time is over. The
 parent waits and passes on signals. If the child is late, the parent asks where it is: faulthandler writes the stack of
-its main thread to a pipe, whoever holds Python's lock. In a function of the user's it is killed at once; anywhere else,
-as when a busy machine is slow to load or to save, it is given longer.
+its main thread to a pipe, whoever holds Python's lock. In a function of the user's it is killed, if it has had the
+processor for long enough to end; anywhere else, as when a busy machine is slow to load or to save, it is given longer.
 """
 
 import atexit
@@ -26,8 +26,9 @@ import typer
 
 from handloom.core.errors import LIBRARIES, HandloomError
 
-GRACE = 3.0  # seconds for a child to end after its limit,
-LATEST = 60.0  # and for one that is not in the user's code
+GRACE = 2.0  # seconds for a child to end after its limit,
+ENOUGH = 1.0  # and then of the processor, for a busy machine may not let it have any;
+LATEST = 60.0  # seconds for one that is not in the user's code
 STARTING = 60.0  # for Ray to start, before the time begins to count
 TICK = 0.5  # seconds between two looks
 ENDED = "ended"  # the last word of a child that has come to its own end
@@ -84,6 +85,7 @@ class Watched:
         self.child, self.pipe, self.seconds, self.cause = child, pipe, seconds, cause
         self.left = float("inf") if seconds is None else seconds + slack + GRACE
         self.said = ""  # what has come through the pipe
+        self.used: float | None = None  # seconds of the processor until it was late
         self.signals: list[int] = []
         for kind in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(kind, self.pass_on)
@@ -101,13 +103,13 @@ class Watched:
             began = time.monotonic()
             self.hear(min(TICK, self.left) if self.left > 0 else TICK)
             self.left -= min(time.monotonic() - began, 2 * TICK)  # a command that Ctrl-Z stopped is not late at once
-            if self.left <= 0:
+            if self.left <= 0 and not self.has_ended:
                 self.end_if_stuck()
         self.hear(0)
         code = os.waitstatus_to_exitcode(ended[1])
         if self.signals and code < 0:
             raise typer.Exit(128 + self.signals[0])
-        if ENDED not in self.said.splitlines():
+        if not self.has_ended:
             how = f"exit code {code}" if code >= 0 else signal.Signals(-code).name
             raise HandloomError(f"the run was lost ({self.cause or how}){self.how_to_resume()}")
         raise typer.Exit(code)
@@ -121,13 +123,16 @@ class Watched:
                 time.sleep(0.01)
 
     def end_if_stuck(self) -> None:
-        """Kill the child if it is in the user's code, or very late."""
+        """Kill the child if it stays in the user's code, or is very late."""
+        state, used = processor(self.child)
+        self.used = used if self.used is None else self.used
         os.kill(self.child, signal.SIGUSR1)
         time.sleep(TICK)  # the answer comes in pieces
         self.left -= TICK
         self.hear(0)
         where = users_function(frames_in(self.said.rpartition("Stack (most recent call first)")[2]))
-        if where is None and self.left > -LATEST:
+        starved = state == "R" and used - self.used < ENOUGH  # it wants to run, and is not let
+        if (where is None or starved) and self.left > -LATEST:
             return
         os.kill(self.child, signal.SIGKILL)
         os.waitpid(self.child, 0)
@@ -137,6 +142,11 @@ class Watched:
             f"{where or 'the run'}: not ended {GRACE - self.left:.0f} s after the limit of {self.seconds:g} s,"
             f" so it was stopped{self.what_is_left()}"
         )
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the child has nothing left to do but to go."""
+        return ENDED in self.said.splitlines()
 
     @property
     def told(self) -> dict[str, Any]:
@@ -156,6 +166,16 @@ class Watched:
 
         Folder(Path(self.told["folder"]), [Path(one) for one in self.told["made"]]).remove()
         return f"; what it had found is in {self.told['store']}" if Path(self.told["store"]).exists() else ""
+
+
+def processor(pid: int) -> tuple[str, float]:
+    """Whether a process runs or wants to (R), and how many seconds it has had; where the system does not tell, nothing
+    of the first and what the clock says."""
+    try:
+        told = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return "", time.monotonic()
+    return told[0], (int(told[11]) + int(told[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def frames_in(text: str) -> list[Frame]:
