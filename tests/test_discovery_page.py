@@ -224,9 +224,12 @@ def test_a_page_shows_what_the_first_search_began_with(tmp_path):
 
 
 def test_a_page_of_a_run_without_a_search_says_that_it_is_only_greedy(tmp_path):
-    nothing = {"generation": 0, "best": 3, "searched": None}
-    assert "what it has is only greedy" in write_page(tmp_path, [nothing], kept_records(1))
-    assert "only greedy" not in write_page(tmp_path, metrics(1), kept_records(1))
+    (record,) = kept_records(1)
+    first = [replace(record, origin={"how": "greedy", "start": None})]
+    for lines in ([], [{"generation": 0, "best": 3, "searched": None}]):
+        assert "what it has is only greedy" in write_page(tmp_path, lines, first)
+        assert "only greedy" not in write_page(tmp_path, lines, [record])
+    assert "only greedy" not in write_page(tmp_path, metrics(1), first)
 
 
 def test_a_record_of_another_size_has_a_card_without_a_picture(tmp_path):

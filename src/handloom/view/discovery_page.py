@@ -140,7 +140,7 @@ def hero(name: str, about: Mapping[str, Any], lines: Metrics, problem: Problem, 
         f'<header class="hero {shape}"><div><p class="eyebrow">handloom discover</p><h1>{text(name)}</h1>'
         + (f"<p>{text(problem.about)}</p>" if problem.about else "")
         + f'<div class="verdict">{number}<span class="badge {look}">{words}</span></div>'
-        + f"<p>{text(account(about, lines, len(ranked)))}</p>{source}</div>{drawn}</header>"
+        + f"<p>{text(account(about, lines, len(ranked)))}{only_greedy(lines, ranked)}</p>{source}</div>{drawn}</header>"
     )
 
 
@@ -156,6 +156,14 @@ def against(best: float | None, known: float | None) -> tuple[str, str]:
     return ("good" if best > known else ""), f"{exact(abs(best - known))} {side} the best known value, {exact(known)}"
 
 
+def only_greedy(lines: Metrics, ranked: Sequence[Found]) -> str:
+    """A word of warning if there is nothing that a search has found."""
+    searched = any(line.get(kind) for line in lines for kind in KINDS)
+    if searched or not ranked or any((record.origin or {}).get("how") != "greedy" for record in ranked):
+        return ""
+    return " The run ended before its first search did: what it has is only greedy."
+
+
 def account(about: Mapping[str, Any], lines: Metrics, count: int) -> str:
     """What was done, in a few sentences."""
     if not lines:
@@ -166,9 +174,7 @@ def account(about: Mapping[str, Any], lines: Metrics, count: int) -> str:
     sampled = [line for line in lines if line.get("before") is not None and (finite(line.get("sampled")) or 0) > 0]
     words = f"{plural(len(lines), 'generation')}{took}. "
     words += f"Search alone made {plural(searched, 'construction')}. " if searched else ""
-    if not any(line.get(kind) for line in lines for kind in KINDS):
-        words += "It ended before its first search did, so that what it has is only greedy. "
-    elif sampled:
+    if sampled:
         total = sum(line["sampled"] for line in sampled)
         bad = sum(line["sampled"] * share(line, "illegal") for line in sampled)
         again = sum(line["sampled"] * share(line, "duplicates") for line in sampled)
