@@ -83,6 +83,7 @@ class Watched:
 
     def __init__(self, child: int, pipe: int, seconds: float | None, slack: float, cause: str) -> None:
         self.child, self.pipe, self.seconds, self.cause = child, pipe, seconds, cause
+        self.slack = slack
         self.left = float("inf") if seconds is None else seconds + slack + GRACE
         self.said = ""  # what has come through the pipe
         self.used: float | None = None  # seconds of the processor until it was late
@@ -139,7 +140,7 @@ class Watched:
         if sys.stderr.isatty():
             print("\x1b[?25h", file=sys.stderr)  # the view had hidden the cursor
         raise HandloomError(
-            f"{where or 'the run'}: not ended {GRACE - self.left:.0f} s after the limit of {self.seconds:g} s,"
+            f"{where or 'the run'}: not ended {GRACE + self.slack - self.left:.0f} s after the limit of {self.seconds:g} s,"
             f" so it was stopped{self.what_is_left()}"
         )
 
