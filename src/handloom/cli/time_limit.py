@@ -110,7 +110,7 @@ class Watched:
         code = os.waitstatus_to_exitcode(ended[1])
         if self.signals and code < 0:
             raise typer.Exit(128 + self.signals[0])
-        if not self.has_ended:
+        if code and not self.has_ended:
             how = f"exit code {code}" if code >= 0 else signal.Signals(-code).name
             raise HandloomError(f"the run was lost ({self.cause or how}){self.how_to_resume()}")
         raise typer.Exit(code)
