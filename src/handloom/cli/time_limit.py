@@ -139,10 +139,8 @@ class Watched:
         os.waitpid(self.child, 0)
         if sys.stderr.isatty():
             print("\x1b[?25h", file=sys.stderr)  # the view had hidden the cursor
-        raise HandloomError(
-            f"{where or 'the run'}: not ended {GRACE + self.slack - self.left:.0f} s after the limit of {self.seconds:g} s,"
-            f" so it was stopped{self.what_is_left()}"
-        )
+        late = f"{GRACE + self.slack - self.left:.0f} s after the limit of {self.seconds:g} s"
+        raise HandloomError(f"{where or 'the run'}: not ended {late}, so it was stopped{self.what_is_left()}")
 
     @property
     def has_ended(self) -> bool:
