@@ -8,8 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from handloom.discover.runs import begin, reopen
+from handloom.discover.catalogue import problem_named
+from handloom.discover.exchange import as_object
+from handloom.discover.executors import Attempt, Workshop
+from handloom.discover.ledger import Ledger
+from handloom.discover.progress import started_from
+from handloom.discover.runs import begin, discover, reopen
 from handloom.discover.store import Store
+from handloom.discover.symmetry import NONE
 from handloom.learn import train
 from test_discover_loop import CYCLES, FAST, OPTIONS
 
@@ -148,3 +154,84 @@ def test_a_run_of_learn_is_told_from_a_damaged_one(handloom):
     code, _, said = handloom("--resume", "a")
     assert code == 2
     assert "is a run of learn, not of discover; handloom resume a goes on with it" in said
+
+
+# Where a record comes from
+
+
+def test_the_origin_of_a_record_is_the_search_that_found_it(tmp_path):
+    """Repeated from what its origin says, with the start that it names, a search finds the record again."""
+    how = FAST | {"attempts": 80, "steps": 60, "symmetry": NONE}
+    run = discover("sidon:n=60", store=tmp_path / "s.sqlite", generations=4, model=False, **how)
+    workshop, space = Workshop(run.problem, [NONE]), run.problem.space
+    by_id = {record.id: record for record in run.records}
+    found = [record for record in run.records if record.origin["how"] == "search"]
+    for record in found:
+        start = record.origin["start"]
+        given = None if start is None else space.read(start["construction"])
+        again = workshop.attempt(
+            Attempt(NONE, record.origin["search_seed"], record.origin["steps"], given), lambda: False
+        )
+        assert space.shown(again.found.construction) == record.construction
+        assert (None if start is None else start["score"]) == again.before
+        if record.parent is not None:
+            assert run.ledger.pool.canonical(given) == tuple(space.read(json.loads(by_id[record.parent].key)))
+    starts = [record.origin["start"] for record in found]
+    assert None in starts
+    assert any(start is not None for start in starts)
+    assert all(record.parent is None for record in found if record.origin["start"] is None)
+
+
+def test_a_record_that_the_model_led_to_names_its_sample(tmp_path):
+    problem = problem_named(CYCLES)
+    ledger = Ledger(problem, Store.open(tmp_path / "s.sqlite"), 10, 0)
+    sample = (0, 13, 40)
+    outcome = Workshop(problem, [NONE]).attempt(Attempt(NONE, 1, 50, sample), lambda: False)
+    ledger.take(outcome, Attempt("any", 1, 50, sample), "model", 3, 1.0)
+    origin = Store.open(tmp_path / "s.sqlite").best(CYCLES).origin
+    assert origin["start"] == {
+        "from": "model",
+        "score": outcome.before,
+        "legal": outcome.legal,
+        "construction": problem.space.shown(sample),
+    }
+    assert origin["parent"] is None
+    assert started_from(origin) == f"from a sample of the model, {outcome.before} before the search"
+
+
+def test_parents_that_earlier_versions_guessed_are_not_told(handloom):
+    handloom(CYCLES, "--generations", 1, "--out", "a", *OPTIONS)
+    with sqlite3.connect("records.sqlite") as connection:
+        connection.execute("UPDATE records SET origin = json_set(json_remove(origin, '$.start'), '$.parent', 1)")
+        connection.execute("UPDATE records SET parent = 1 WHERE id > 1")
+    Path("a/records.jsonl").unlink()
+    kept = Store.open("records.sqlite").records(CYCLES)
+    assert len(kept) > 1
+    assert all(record.parent is None and "parent" not in record.origin for record in kept)
+    assert all(as_object(record)["parent"] is None for record in kept)
+    handloom("--resume", "a", "--generations", 1)
+    page = Path("a/page.html").read_text()
+    assert "from a start that was not recorded" in page
+    assert "from record" not in page
+    assert "→" not in page
+
+
+def test_a_run_that_goes_on_with_a_copy_of_its_records_finds_their_parents_by_what_they_are(tmp_path):
+    problem = problem_named(CYCLES)
+    run = begin(CYCLES, store=tmp_path / "a.sqlite", folder=tmp_path / "run", **FAST)
+    run.ledger.folder = run.folder
+    search = Workshop(problem, [NONE])
+    first = search.attempt(Attempt(NONE, 1, 0, (0, 1, 2)), lambda: False)
+    run.ledger.take(first, Attempt(NONE, 1, 0), "search", 0, 1.0)
+    second = search.attempt(Attempt(NONE, 1, 500, first.found.construction), lambda: False)
+    run.ledger.take(second, Attempt(NONE, 1, 500, first.found.construction), "search", 1, 1.0)
+    one, two = run.records
+    assert (one.parent, two.parent) == (None, one.id)
+    run.executor.close()
+    other = Store.open(tmp_path / "b.sqlite")
+    for record in (two, one):  # the other way round
+        key = tuple(problem.space.read(json.loads(record.key)))
+        other.add(problem, problem.space.read(record.construction), {"how": "import"}, key)
+    again = {record.key: record for record in reopen(tmp_path / "run", store=tmp_path / "b.sqlite").records}
+    assert again[two.key].parent == again[two.key].origin["parent"] == again[one.key].id == 2
+    assert again[one.key].parent is None

@@ -76,7 +76,8 @@ def kept_records(count):
     rng = random.Random(count)
     for i in range(count):
         points = sorted(rng.sample(PROBLEM.space.elements, 1 + i % 10))
-        origin = {"how": "model", "symmetry": "mirrors", "generation": i}
+        start = {"from": "pool", "score": i, "construction": [[0, 0]]} if i else None
+        origin = {"how": "search", "symmetry": "mirrors", "generation": i, "start": start}
         yield Kept(i, "line:n=5", len(points), [list(point) for point in points], origin, i - 1 if i else None)
 
 
@@ -203,8 +204,32 @@ def test_a_family_that_goes_round_in_circles_or_is_long_comes_to_an_end(tmp_path
     assert write_page(tmp_path, [], circle).count("→") == 2
     *older, last = kept_records(100)
     assert "84 more" in write_page(tmp_path, [], [*older, replace(last, score=11)])
-    orphan = [replace(record, parent=77) for record in kept_records(1)]
-    assert "Its parent is not kept." in write_page(tmp_path, [], orphan)
+
+
+def test_a_page_shows_what_the_first_search_began_with(tmp_path):
+    def page(**origin):
+        (record,) = kept_records(1)
+        return write_page(tmp_path, [], [replace(record, origin={"how": "search", "seconds": 2.0} | origin)])
+
+    assert "Search, 2.0 s, from nothing." in page(start=None)
+    assert "Search, 2.0 s, from a start that was not recorded." in page()
+    assert "<p>Import, 2.0 s.</p>" in page(how="import")
+    start = {"from": "model", "score": 4, "construction": [[1, 2], [3, 4]]}
+    drawn = svg(PROBLEM.space, PROBLEM.space.read(start["construction"]))
+    for source, words in (("model", "a sample of the model"), ("pool", "a construction of the pool")):
+        told = page(start=start | {"from": source}, parent=None)
+        assert told.count("→") == 1
+        assert drawn in told
+        assert f"<b>4</b></p><p>{words}</p>" in told
+
+
+def test_a_page_of_a_run_without_a_search_says_that_it_is_only_greedy(tmp_path):
+    (record,) = kept_records(1)
+    first = [replace(record, origin={"how": "greedy", "start": None})]
+    for lines in ([], [{"generation": 0, "best": 3, "searched": None}]):
+        assert "what it has is only greedy" in write_page(tmp_path, lines, first)
+        assert "only greedy" not in write_page(tmp_path, lines, [record])
+    assert "only greedy" not in write_page(tmp_path, metrics(1), first)
 
 
 def test_a_record_of_another_size_has_a_card_without_a_picture(tmp_path):

@@ -59,29 +59,24 @@ def test_an_attempt_that_cannot_be_made_under_its_symmetry_gives_none():
     assert second.found.score == 2
 
 
-def test_stopping_ends_a_long_search_within_a_second():
+def test_stopping_ends_a_search_that_would_take_days():
     problem = PROBLEM
     workshop = Workshop(problem, [NONE])
     workshop.search(NONE, lambda: False).run(0, 10)  # compiled
     threads = Threads(workshop, 2)
-    began = time.monotonic()
-    assert (
-        list(threads.outcomes([Attempt(NONE, i, 10**12) for i in range(4)], lambda: time.monotonic() > began + 0.3))
-        == []
-    )
-    assert 0.3 <= time.monotonic() - began < 1.3
-    again = list(threads.outcomes([Attempt(NONE, 1, 100)], lambda: time.monotonic() > began + 5))
+    ends = time.monotonic() + 0.3
+    attempts = [Attempt(NONE, i, 10**12) for i in range(4)]
+    assert all(one.found.steps < 10**12 for one in threads.outcomes(attempts, lambda: time.monotonic() > ends))
+    again = list(threads.outcomes([Attempt(NONE, 1, 100)], lambda: False))
     threads.close()  # the workers are free again, too
     assert [outcome.found.steps for outcome in again] == [100]
-    assert time.monotonic() - began < 3
 
 
 def test_a_search_that_is_told_to_stop_gives_what_it_has():
     made = search_for(PROBLEM, NONE)
-    began = time.monotonic()
-    found = made.run(0, 10**12, None, lambda: time.monotonic() > began + 0.2)
-    assert time.monotonic() - began < 1.2
-    assert 0 < found.steps < 10**12
+    ends = time.monotonic() + 0.2
+    found = made.run(0, 10**12, None, lambda: time.monotonic() > ends)
+    assert found.steps < 10**12
     assert verdict(PROBLEM, found.construction) == (found.score, None)
 
 

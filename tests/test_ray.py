@@ -2,10 +2,12 @@
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
@@ -14,7 +16,7 @@ from handloom.discover.catalogue import problem_named
 from handloom.discover.executors import Attempt, Threads, Workshop
 from handloom.discover.problem import Problem, verdict
 from handloom.discover.ray_executor import imported, on_ray
-from handloom.discover.runs import discover
+from handloom.discover.runs import discover, reopen
 from handloom.discover.spaces import subsets
 from handloom.discover.symmetry import NONE
 
@@ -234,3 +236,66 @@ def test_a_whole_run_keeps_the_records_that_threads_would_keep(tmp_path):
 
     assert kept("ray") == kept("threads")
     assert ray.is_initialized()  # it was there before, so the run leaves it
+
+
+def ends_when(act, folder, **environment):
+    """A run on Ray, to which something is done after its first generation: the exit code and the last
+    line."""
+    words = ["sidon:n=20", "--on", "ray", "--seconds", "300", "--no-model", "--steps", "50", "--out", "run"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "handloom", "discover", *words],
+        cwd=folder,
+        env=os.environ | environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert until(lambda: (folder / "run" / "state.json").exists(), 240)
+    act(process.pid)
+    _, said = process.communicate(timeout=240)
+    return process.returncode, said.splitlines()[-1]
+
+
+def raylets_of(pid):
+    """Of a process and all that come from it, those that are Ray's node."""
+    children = [int(text) for text in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    found = [child for one in children for child in raylets_of(one)]
+    return found + [pid] * Path(f"/proc/{pid}/cmdline").read_text().partition("\0")[0].endswith("/raylet")
+
+
+@pytest.mark.slow
+def test_a_run_whose_node_is_lost_says_so_in_one_line_and_can_be_resumed(tmp_path):
+    def kill_node(pid):
+        for raylet in raylets_of(pid):
+            os.kill(raylet, signal.SIGKILL)
+
+    code, line = ends_when(kill_node, tmp_path)
+    lost = "handloom: the run was lost (the node of Ray that it was on has gone)"
+    assert (code, line) == (2, f"{lost}; handloom discover --resume run resumes it")
+    done = reopen(tmp_path / "run").generation
+    assert reopen(tmp_path / "run", generations=done + 1).run().generation == done + 1
+
+
+@pytest.mark.slow
+def test_a_run_whose_workers_are_lost_with_their_node_says_so_in_one_line_and_can_be_resumed(tmp_path):
+    script = (
+        "import os\nfrom handloom.discover.ray_executor import imported\nimported()\n"
+        "from ray.cluster_utils import Cluster\n"
+        "cluster = Cluster(initialize_head=True, head_node_args={'num_cpus': 0, 'include_dashboard': False})\n"
+        "node = cluster.add_node(num_cpus=1)\nprint(cluster.address, flush=True)\ninput()\n"
+        "cluster.remove_node(node, allow_graceful=False)\nprint('gone', flush=True)\ninput()\ncluster.shutdown()\n"
+    )
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
+    with subprocess.Popen([sys.executable, "-c", script], **pipes) as nodes:
+        address = nodes.stdout.readline().split()[-1]
+
+        def remove_node(pid):
+            print(file=nodes.stdin, flush=True)
+
+        code, line = ends_when(remove_node, tmp_path, RAY_ADDRESS=address)
+        print(file=nodes.stdin, flush=True)
+    assert code == 2
+    assert line.startswith("handloom: the cluster of Ray has no workers any more: their nodes are lost;")
+    assert line.endswith("handloom discover --resume run resumes the run")
+    done = reopen(tmp_path / "run").generation
+    assert reopen(tmp_path / "run", generations=done + 1).run().generation == done + 1

@@ -95,6 +95,27 @@ def test_the_best_record_of_each_problem_is_listed_with_what_is_known(run, fille
     assert len(lines) == 4
 
 
+def test_the_best_known_value_of_a_problem_file_is_listed_without_running_the_file(run, filled, tmp_path):
+    def listed(*words):
+        return {item["problem"]: item["best_known"] for item in json.loads(run(*words, "--json"))}
+
+    assert listed() == {"isosceles:n=2": 2, "isosceles:n=3": 4, "own:n=3": None}
+    (tmp_path / "own.py").write_text(OWN.replace("grid(n, n)", "grid(n, n), best_known=n"))
+    assert listed("own.py") == {"own:n=3": 3}  # as the file says
+    run("own.py", "--import", "found.txt")  # it is there already
+    (tmp_path / "own.py").write_text("raise SystemExit('not to be run')")
+    assert listed("own") == {"own:n=3": 3}
+    assert run().splitlines()[3].split()[:3] == ["own:n=3", "2", "3"]
+    assert listed() == {"isosceles:n=2": 2, "isosceles:n=3": 4, "own:n=3": 3}
+
+
+def test_a_store_of_an_earlier_version_has_no_best_known_values_of_files(run, filled):
+    with sqlite3.connect(filled.place) as connection:
+        connection.execute("DROP TABLE IF EXISTS known")
+    assert filled.best_known("own:n=3") is None
+    assert [item["best_known"] for item in json.loads(run("--json"))] == [2, 4, None]
+
+
 def test_the_table_fits_a_terminal_of_eighty_columns(run, filled, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     lines = run().splitlines()

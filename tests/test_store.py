@@ -23,7 +23,7 @@ from handloom.discover import store as store_module
 from handloom.discover.problem import verdict
 from handloom.discover.store import NotLegal, Store, rank, wrong
 
-SEARCH = {"how": "search", "symmetry": None, "seed": 1, "run": None, "generation": 0, "parent": None}
+SEARCH = {"how": "search", "symmetry": None, "seed": 1, "run": None, "generation": 0, "start": None, "parent": None}
 
 
 def in_a_row(a, b, c):
@@ -154,15 +154,6 @@ def test_a_parent_must_be_in_the_store(store):
     refused(lambda: store.add(ROWS, (0,), SEARCH | {"parent": 7}), "the parent of a record is 7")
     refused(lambda: store.add(ROWS, (0,), SEARCH | {"parent": 10**30}), "records.sqlite")
     assert store.records() == []
-
-
-def test_ancestors_go_back_to_the_first(store):
-    one = store.add(ROWS, (0,), SEARCH)
-    two = store.add(ROWS, (0, 1), SEARCH | {"parent": one.id})
-    store.add(ROWS, (3,), SEARCH | {"parent": one.id})
-    three = store.add(ROWS, (0, 1, 3), SEARCH | {"parent": two.id})
-    assert store.ancestors(three) == [two, one]
-    assert store.ancestors(one) == []
 
 
 def test_nothing_is_locked_while_a_construction_is_verified(store, monkeypatch):

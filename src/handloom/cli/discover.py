@@ -1,7 +1,9 @@
 """handloom discover: better constructions for a problem, by search and by a transformer that learns from the best."""
 
+import os
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +12,7 @@ import typer
 from handloom.cli.arguments import JsonOption, SeedOption, option, print_json
 
 if TYPE_CHECKING:
+    from handloom.cli.time_limit import Tell
     from handloom.discover.loop import Discovery
     from handloom.discover.store import Record
 
@@ -73,22 +76,49 @@ def discover(
     given = locals()
     check_words(context, problem, resume, compare, until)
     choices = {name: given[name] for name in NAMES.split() if given[name] is not None} | {"model": not no_model}
-    limits = {"seconds": limit(seconds, minutes), "generations": generations, "until": until, "began": begins(on)}
+    time_limit = limit(seconds, minutes)
+    limits = {"seconds": time_limit, "generations": generations, "until": until, "began": begins(on)}
+    if compare and problem is not None:
+        killable(time_limit or EACH, on, 2 * seeds)
+        show_comparison(problem, time_limit or EACH, seeds, choices, as_json)
+        return
+    tell = killable(time_limit, on)
     if problem is None:
         assert resume is not None
-        show(reopened(resume, store, {"on": on, "device": device} | limits), as_json)
-    elif compare:
-        show_comparison(problem, limits["seconds"] or 30.0, seeds, choices, as_json)
+        show(reopened(resume, store, {"on": on, "device": device} | limits), as_json, tell)
     else:
-        show(begun(problem, store, out, {"on": on, "device": device} | limits | choices), as_json)
+        show(begun(problem, store, out, {"on": on, "device": device} | limits | choices), as_json, tell)
 
 
+EACH = 30.0  # seconds of each run that is compared, by default
 NAMES = "seed tokens smaller learn samples temperature feedback layers heads width symmetry attempts steps keep"
 
 
 def begins(on: str) -> float | None:
     """When the time begins to count: now; or, on Ray, when its workers are there, which may take long."""
     return None if on == "ray" else time.monotonic()
+
+
+def killable(seconds: float | None, on: str, runs: int = 1) -> "Tell":
+    """From here on in a process that is killed if it does not end in time, or that can be lost with Ray. Runs that are
+    compared are limited by the time of all cores, and may take several times as long."""
+    from handloom.cli.time_limit import STARTING, in_child, say_nothing
+
+    if on == "ray":
+        tell = in_child(seconds, STARTING, "the node of Ray that it was on has gone")
+        only_python_on_standard_error()
+        return tell
+    if seconds is None:
+        return say_nothing
+    return in_child(runs * seconds, slack=4.0 * (os.cpu_count() or 1) * runs * seconds if runs > 1 else 0.0)
+
+
+def only_python_on_standard_error() -> None:
+    """What Ray's C++ parts print there when something is lost is not for users."""
+    with suppress(OSError, ValueError):  # it is captured, or closed
+        ours = os.fdopen(os.dup(sys.stderr.fileno()), "w", buffering=1, errors="replace")
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+        sys.stderr = ours
 
 
 def check_words(
@@ -145,26 +175,26 @@ def reopened(folder: Path, store: Path | None, how: dict[str, Any]) -> "Discover
     return reopen(folder, store, **how)
 
 
-def show(discovery: "Discovery", as_json: bool) -> None:
+def show(discovery: "Discovery", as_json: bool, tell: "Tell") -> None:
     """Run it, and let the user see it."""
     from handloom.cli.discovery_view import DiscoveryView
     from handloom.view.discovery_page import discovery_page
 
     folder, store = discovery.folder, discovery.store
     assert folder is not None
+    tell(folder=str(folder), made=[str(one) for one in discovery.made], store=str(store.path))
     with DiscoveryView() as view:
         discovery.watch = view
-        discovery.run()
+        run(discovery)
     best = discovery.best
-    kin = {record.id: record for one in discovery.records for record in store.ancestors(one)}
-    kin |= {record.id: record for record in discovery.records}  # with origins of this run
-    page = discovery_page(folder, discovery.problem, list(kin.values()), folder / "page.html")
+    page = discovery_page(folder, discovery.problem, discovery.records, folder / "page.html")
     result = {
         "run": str(folder),
         "problem": str(discovery.problem),
         "best": best.score if best else None,
         "best_known": discovery.problem.best_known,
         "verified": best is not None,
+        "only_greedy": is_only_greedy(discovery, best),
         "seconds": round(discovery.elapsed(), 2),
         "generations": discovery.generation,
         "steps": discovery.steps,
@@ -177,6 +207,8 @@ def show(discovery: "Discovery", as_json: bool) -> None:
         print(f"{discovery.problem}: nothing was found in {discovery.elapsed():.1f} s; give it longer")
     else:
         print(sentence(discovery, best))
+        if is_only_greedy(discovery, best):
+            print("the run ended while it was preparing, so this is only greedy; give it longer", file=sys.stderr)
         where = "" if store.path == Path("records.sqlite") else f" --store {store.path}"
         print(
             f"handloom records {discovery.problem}{where} shows what was found; the run is on {page}", file=sys.stderr
@@ -184,6 +216,22 @@ def show(discovery: "Discovery", as_json: bool) -> None:
     if discovery.halted:
         print(f"stopped; handloom discover --resume {folder} goes on", file=sys.stderr)
         raise typer.Exit(130)
+
+
+def run(discovery: "Discovery") -> None:
+    """One that has lost its workers can be resumed; say how."""
+    from handloom.core import HandloomError
+    from handloom.discover.executors import Lost
+
+    try:
+        discovery.run()
+    except Lost as error:
+        raise HandloomError(f"{error}; handloom discover --resume {discovery.folder} resumes the run") from error
+
+
+def is_only_greedy(discovery: "Discovery", best: "Record | None") -> bool:
+    """Whether the run ended before any search made a step."""
+    return best is not None and best.origin.get("how") == "greedy" and discovery.steps == 0
 
 
 def sentence(discovery: "Discovery", best: "Record") -> str:

@@ -72,7 +72,7 @@ def records(
         verify_again(opened, chosen, problem, as_json)
     done = [*draw_all(chosen, problem, draw)] if draw is not None else []
     if export is not None:
-        done += export_all(chosen, problem, export)
+        done += export_all(opened, chosen, problem, export)
     if not (verify or draw or export) or (as_json and not verify and str(export) != "-"):
         show(opened, chosen, problem, as_json)
     elif done and not as_json:
@@ -136,17 +136,29 @@ def problem_or_none(name: str, asked: str | None) -> "Problem | None":
 
 
 def show(store: "Store", chosen: "list[Record]", asked: str | None, as_json: bool) -> None:
-    from handloom.discover.exchange import as_object
-
     if as_json:
-        print_json([as_object(record) for record in chosen])
+        print_json(as_objects(store, chosen, asked))
     elif chosen:
-        print_table(chosen, asked)
+        print_table(store, chosen, asked)
     else:
         print(f"no such records in {store.path} yet")
 
 
-def print_table(chosen: "list[Record]", asked: str | None) -> None:
+def as_objects(store: "Store", chosen: "list[Record]", asked: str | None) -> list[dict[str, Any]]:
+    """Records for JSON, with the best known values of their problems."""
+    from handloom.discover.exchange import as_object
+
+    known = best_known_of(store, chosen, asked)
+    return [as_object(record) | {"best_known": known[record.problem]} for record in chosen]
+
+
+def best_known_of(store: "Store", chosen: "list[Record]", asked: str | None) -> dict[str, Any]:
+    """As the problems say; of one in a file that the user has not named, as it said when it was last added to."""
+    problems = {name: problem_or_none(name, asked) for name in {record.problem for record in chosen}}
+    return {name: one.best_known if one else store.best_known(name) for name, one in problems.items()}
+
+
+def print_table(store: "Store", chosen: "list[Record]", asked: str | None) -> None:
     from rich.console import Console
     from rich.table import Column, Table
 
@@ -156,10 +168,9 @@ def print_table(chosen: "list[Record]", asked: str | None) -> None:
         Column(name, justify="right", overflow="fold") for name in ("score", "best known", "record")
     )
     table = Table(first, score, best_known, Column("how found", overflow="fold"), "when", number, box=None)
-    known = {name: problem_or_none(name, asked) for name in {record.problem for record in chosen}}
+    known = best_known_of(store, chosen, asked)
     for record in chosen:
-        problem = known[record.problem]
-        known_value = "" if problem is None or problem.best_known is None else str(problem.best_known)
+        known_value = "" if known[record.problem] is None else str(known[record.problem])
         name = record.problem if record.problem.isprintable() else repr(record.problem)
         table.add_row(name, str(record.score), known_value, how_found(record.origin), record.found[:10], str(record.id))
     Console(highlight=False, markup=False).print(table)
@@ -253,19 +264,19 @@ def make_folder(path: Path) -> None:
         ) from error
 
 
-def export_all(chosen: "list[Record]", asked: str | None, path: Path) -> list[str]:
+def export_all(store: "Store", chosen: "list[Record]", asked: str | None, path: Path) -> list[str]:
     """Write them; what is to be said of it."""
     import json
 
     from handloom.core.files import write_atomically
-    from handloom.discover.exchange import as_object, as_paragraph
+    from handloom.discover.exchange import as_paragraph
 
     if path.suffix.lower() == ".txt":
         problems = {name: problem_or_none(name, asked) for name, _ in by_problem(chosen)}
         spaces = {name: problem.space if problem else None for name, problem in problems.items()}
         text = "\n".join(as_paragraph(record, spaces[record.problem]) for record in chosen)
     else:
-        text = "[\n" + ",\n".join(json.dumps(as_object(record)) for record in chosen) + "\n]\n"
+        text = "[\n" + ",\n".join(map(json.dumps, as_objects(store, chosen, asked))) + "\n]\n"
     if str(path) == "-":
         print(text, end="")
         return []

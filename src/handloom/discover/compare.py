@@ -52,9 +52,10 @@ class Comparison:
         return [a - b for a, b in zip(self.bests(True), self.bests(False), strict=True)]
 
     @property
-    def error(self) -> float:
-        """The standard error of the mean difference."""
-        return float(statistics.stdev(self.differences) / len(self.differences) ** 0.5)
+    def error(self) -> float | None:
+        """The standard error of the mean difference; None where the differences are all the same, and tell nothing of
+        how much they vary."""
+        return float(statistics.stdev(self.differences) / len(self.differences) ** 0.5) or None
 
     @property
     def chance(self) -> float:
@@ -77,10 +78,12 @@ class Comparison:
         for model, word in ((True, "with the model"), (False, "search alone")):
             bests = self.bests(model)
             lines.append(f"  {word:15} {' '.join(map(str, bests)):30}  mean {statistics.fmean(bests):.2f}")
-        said = sum(trial.by_model for trial in self.trials)
+        said, seeds = sum(trial.by_model for trial in self.trials), len(self.differences)
+        even = f"with each of {seeds} seeds, too few to tell the uncertainty"
+        error = even if self.error is None else f"± {self.error:.2f} (standard error of {seeds} seeds)"
         lines.append(
-            f"  difference {statistics.fmean(self.differences):+.2f} ± {self.error:.2f} (standard error); one as large"
-            f" by chance: {self.chance:.0%}; the model said the best in {said} of {len(self.trials) // 2} runs"
+            f"  difference {statistics.fmean(self.differences):+.2f} {error}; one as large"
+            f" by chance: {self.chance:.0%}; the model led to the best in {said} of {seeds} runs"
         )
         return "\n".join(lines)
 

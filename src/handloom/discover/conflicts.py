@@ -159,16 +159,19 @@ def tried_sets(test: Test, size: int, xy: Array, of: Array, stop: Stop) -> Array
     """All forbidden sets of four or five elements, as rows of orbits; not all if told to stop."""
     if comb(len(of), size) > MOST_TRIED // 8:
         raise TooLarge(f"{len(of):,} elements have too many sets of {size}")
-    total = 0
 
     def sets_from(a: int) -> Array:
-        nonlocal total
         out = np.empty((0, 5), np.int32)
         while not stop() and (found := try_sets(test, size, xy, of, a, out)) > len(out):
-            if total + found > MOST_SETS:
+            if found > MOST_SETS:
                 raise TooLarge(f"more than {MOST_SETS:,} sets of {size} are forbidden")
             out = np.empty((found, 5), np.int32)
-        total += len(out)
         return out
 
-    return np.concatenate(list(on_all_cores(sets_from, list(range(len(of)))))).astype(np.int64)
+    made, total = list[Array](), 0
+    for out in on_all_cores(sets_from, list(range(len(of)))):  # in order: what is too large is so on every machine
+        made.append(out)
+        total += len(out)
+        if total > MOST_SETS:
+            raise TooLarge(f"more than {MOST_SETS:,} sets of {size} are forbidden")
+    return np.concatenate(made).astype(np.int64)

@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 from handloom.core import HandloomError
 from handloom.core.errors import shown
 from handloom.core.files import one_line
+from handloom.discover.progress import came_from, started_from
 from handloom.discover.spaces import Construction, Space
 from handloom.discover.store import Record
 
@@ -70,7 +71,9 @@ def as_paragraph(record: Record, space: Space | None = None) -> str:
     """A record for a text file; with its space, a grid is a picture."""
     name = record.problem if record.problem.isprintable() else json.dumps(record.problem)
     about = f"// score {record.score}, found {record.found}, verified {record.verified} by handloom {record.version}"
-    return f"{HEADER}{name}\n{about}\n{as_text(record.construction, space)}\n"
+    how = ", ".join(filter(None, [f"record {record.id}", came_from(record.origin), started_from(record.origin)]))
+    how = how if how.isprintable() else json.dumps(how)
+    return f"{HEADER}{name}\n{about}\n// {how}\n{as_text(record.construction, space)}\n"
 
 
 def as_text(construction: Any, space: Space | None = None) -> str:

@@ -44,6 +44,10 @@ class Outcome:
     legal: bool = False  # whether the whole start was
 
 
+class Lost(HandloomError):
+    """The workers have gone. The run is as good as before, and can be resumed."""
+
+
 class Executor(Protocol):
     workers: int
 

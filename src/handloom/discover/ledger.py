@@ -9,16 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from handloom.core import HandloomError
 from handloom.discover.canonical import form_of
-from handloom.discover.executors import Outcome
+from handloom.discover.executors import Attempt, Outcome, Stop
 from handloom.discover.greedy import greedy
 from handloom.discover.pool import Pool
 from handloom.discover.problem import Number, Problem
 from handloom.discover.spaces import Construction
-from handloom.discover.store import NotLegal, Record, Store, wrong
+from handloom.discover.store import NotLegal, Record, Store, key_of, wrong
 from handloom.discover.symmetry import NONE
 from handloom.learn.folder import Folder
 
@@ -42,14 +40,14 @@ class Ledger:
     def score(self) -> Number | None:
         return self.best.score if self.best else None
 
-    def begin_with_something(self) -> None:
+    def begin_with_something(self, stop: Stop) -> None:
         """A construction that plain Python finds at once, so that there is one however short the time."""
         if self.best is None:
-            construction = greedy(self.problem, self.seed)
+            construction = greedy(self.problem, self.seed, stop)
             self.record(construction, self.pool.canonical(construction), self.origin("greedy", None, 0, 0.0))
 
-    def take(self, outcome: Outcome, how: str, generation: int, seconds: float) -> None:
-        """Into the pool; and into the store, if it is as good as the best."""
+    def take(self, outcome: Outcome, attempt: Attempt, how: str, generation: int, seconds: float) -> None:
+        """What came of an attempt into the pool; and into the store, if it is as good as the best."""
         found, symmetry = outcome.found, outcome.symmetry
         self.best_under[symmetry] = max(found.score, self.best_under.get(symmetry, found.score))
         member = self.pool.add(found.construction, found.score, generation)
@@ -57,7 +55,9 @@ class Ledger:
         if member is None or (self.best is not None and (found.score < self.best.score or ties >= TIES)):
             return
         origin = self.origin(how, None if symmetry == NONE else symmetry, generation, seconds)
-        origin["parent"] = self.nearest_record(found.construction)
+        origin |= {"search_seed": attempt.seed, "steps": found.steps}  # with its start all that it takes to repeat it
+        if attempt.start is not None:
+            origin |= self.started(attempt.start, outcome, "model" if how == "model" else "pool")
         self.record(found.construction, member.construction, origin)
 
     def origin(self, how: str, symmetry: str | None, generation: int, seconds: float) -> dict[str, Any]:
@@ -68,8 +68,20 @@ class Ledger:
             "run": str(self.folder) if self.folder else None,
             "generation": generation,
             "seconds": round(seconds, 2),
+            "start": None,
             "parent": None,
         }
+
+    def started(self, start: Construction, outcome: Outcome, source: str) -> dict[str, Any]:
+        """What a search began with, for the origin of what it found; the parent is the record of it, if it is one."""
+        shown = self.problem.space.shown(start)
+        told = {"from": source, "score": outcome.before, "legal": outcome.legal, "construction": shown}
+        return {"start": told, "parent": self.number_of(start)}
+
+    def number_of(self, construction: Construction) -> int | None:
+        """Of the record of this run that has this construction, if there is one."""
+        key = key_of(self.problem, self.pool.canonical(construction))
+        return next((record.id for record in self.records if record.key == key), None)
 
     def record(self, construction: Construction, key: Construction, origin: dict[str, Any]) -> None:
         """Verify and store; one that is in the store already is this run's all the same."""
@@ -96,15 +108,7 @@ class Ledger:
                 f"{self.store.path} has been tampered with ({reason});"
                 " handloom records --verify tells what else is wrong, --store names another file"
             )
-        return replace(old, origin=origin)
-
-    def nearest_record(self, construction: Construction) -> int | None:
-        """The record of this run that shares most elements with a construction: its parent in the family tree."""
-        if not self.records or not self.problem.space.is_subset:
-            return self.records[-1].id if self.records else None
-        here = set(construction)
-        shared = [len(here & set(self.problem.space.read(record.construction))) for record in self.records]
-        return self.records[int(np.argmax(shared))].id
+        return replace(old, origin=origin, parent=origin["parent"])
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -123,4 +127,13 @@ class Ledger:
         known = {line["key"]: dict(line["origin"]) for line in lines if line["key"] in kept}
         here = {key: one.origin for key, one in kept.items() if one.origin.get("run") == str(self.folder)}
         self.records = [replace(kept[key], origin=origin) for key, origin in (here | known).items()]
+        self.records = [self.with_parent(record) for record in self.records]
         self.best = max(self.records, key=lambda record: record.score, default=None)
+
+    def with_parent(self, record: Record) -> Record:
+        """A record with the number that its parent has in this store, which may be another than it was found with."""
+        origin = record.origin
+        if origin.get("start") is None or origin["parent"] is None:
+            return replace(record, parent=None)
+        parent = self.number_of(self.problem.space.read(origin["start"]["construction"]))
+        return replace(record, origin=origin | {"parent": parent}, parent=parent)

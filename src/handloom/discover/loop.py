@@ -26,7 +26,7 @@ from handloom.core import HandloomError
 from handloom.core.errors import shown
 from handloom.core.files import write_atomically
 from handloom.discover.apprentice import Apprentice
-from handloom.discover.executors import Attempt, Executor, Outcome, Threads, Workshop
+from handloom.discover.executors import Attempt, Executor, Lost, Outcome, Threads, Workshop
 from handloom.discover.ledger import Ledger
 from handloom.discover.pool import statistics_of
 from handloom.discover.problem import Number, Problem
@@ -132,12 +132,13 @@ class Discovery:
         self.ledger.folder = self.folder
         with interrupts(self.halt):
             try:
-                self.ledger.begin_with_something()
+                self.ledger.begin_with_something(self.over)
                 self.tell("preparing", 0.0)
                 while not self.over() and (self.generations is None or self.generation < self.generations):
                     self.one_generation()
-            except HandloomError:
-                if self.folder and not self.records and not self.lines:
+            except HandloomError as error:
+                began = isinstance(error, Lost) or self.records or self.lines
+                if self.folder and not began:
                     Folder(self.folder, self.made).remove()  # of a run that never began nothing is left
                 raise
             finally:
@@ -258,7 +259,7 @@ class Discovery:
             self.tell(self.now(stage), next(shares))
             if outcome is not None:
                 self.steps += outcome.found.steps
-                self.ledger.take(outcome, how, self.generation, self.elapsed())
+                self.ledger.take(outcome, attempts[i], how, self.generation, self.elapsed())
                 yield outcome, i
 
     def over_while(self, stage: Stage) -> Callable[[], bool]:

@@ -47,3 +47,29 @@ def came_from(origin: Mapping[str, Any] | None) -> str:
     if isinstance(seconds := origin.get("seconds"), int | float):
         words.append(f"{seconds:.1f} s")
     return ", ".join(words)
+
+
+def started_from(origin: Mapping[str, Any] | None) -> str:
+    """What the search that found something began with, in a few words.
+
+    >>> started_from({"how": "search", "start": None})
+    'from nothing'
+    >>> started_from({"how": "model", "start": {"from": "model", "score": 17}})
+    'from a sample of the model, 17 before the search'
+    >>> started_from({"how": "search", "start": {"from": "pool", "score": 26}, "parent": 12})
+    'from record 12'
+    >>> started_from({"how": "search"})  # of a version that did not write it down
+    'from a start that was not recorded'
+    """
+    if not origin or origin.get("how") == "import":
+        return ""
+    start = origin.get("start", "unknown")
+    if start is None:
+        return "from nothing"
+    if not isinstance(start, Mapping):
+        return "from a start that was not recorded"
+    if origin.get("parent") is not None:
+        return f"from record {origin['parent']}"
+    if start.get("from") == "model":
+        return f"from a sample of the model, {start.get('score')} before the search"
+    return f"from a construction of score {start.get('score')} in the pool"

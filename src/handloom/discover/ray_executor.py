@@ -17,6 +17,7 @@ import socket
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from importlib import import_module
 from typing import Any
@@ -24,13 +25,14 @@ from typing import Any
 from handloom.core import HandloomError, Model
 from handloom.core.files import one_line
 from handloom.discover.conflicts import never_stop
-from handloom.discover.executors import Attempt, Executor, Outcome, Stop, Workshop, raised
+from handloom.discover.executors import Attempt, Executor, Lost, Outcome, Stop, Workshop, raised
 from handloom.discover.problem import Problem
 from handloom.discover.speaker import Part, drawn
 
 TRIES = 3  # to make an attempt whose workers are lost
 AHEAD = 3  # tasks that a worker has or will have next; its successor must be there when one ends
 WAIT = 0.05  # seconds between two looks at whether to stop
+PATIENCE = 10.0  # seconds without a result, after which it is asked whether there are workers at all
 # Unless told before it is imported, Ray prints to standard output that a worker died, logs what was cancelled, and
 # gives its workers less of the machine than whatever else runs on it.
 CHOICES = {"RAY_DEDUP_LOGS_SKIP_REGEX": ".", "RAY_IGNORE_UNHANDLED_ERRORS": "1", "RAY_worker_niceness": "0"}
@@ -84,6 +86,7 @@ class RayWorkers:
 
     def __init__(self, ray: Any, problem: Problem, symmetries: Sequence[str], started: bool) -> None:
         self.ray, self.started = ray, started
+        self.heard = time.monotonic()  # when something last came
         self.workers = max(1, int(ray.cluster_resources().get("CPU", 1)))
         self.symmetries = tuple(symmetries)
         self.task = ray.remote(num_cpus=1, max_retries=0)(work)
@@ -112,6 +115,7 @@ class RayWorkers:
         waiting, lost = deque(range(count)), Counter[int]()
         running: dict[Any, int] = {}  # from the reference of a result that will be to the number of the task
         ready: dict[int, Any] = {}
+        self.heard = time.monotonic()
         try:
             for number in range(count):
                 while number not in ready:
@@ -122,13 +126,17 @@ class RayWorkers:
                         running[send(sent)] = sent
                     self.collect(running, ready, waiting, lost)
                 yield raised(ready.pop(number))
+        except (self.ray.exceptions.RayError, ConnectionError) as error:
+            raise Lost(f"the cluster of Ray is lost: {one_line(error)}") from error
         finally:
-            for result in running:
-                self.ray.cancel(result, force=True)
+            with suppress(self.ray.exceptions.RayError, ConnectionError):
+                for result in running:
+                    self.ray.cancel(result, force=True)
 
     def collect(self, running: dict[Any, int], ready: dict[int, Any], waiting: deque[int], lost: Counter[int]) -> None:
         """What has come by now; those attempts wait again that were lost with their workers."""
         done, _ = self.ray.wait(list(running), num_returns=1, timeout=WAIT)
+        self.check_workers(bool(done))
         for result in done:
             number = running.pop(result)
             try:
@@ -138,10 +146,19 @@ class RayWorkers:
             except self.ray.exceptions.RayError as error:
                 lost[number] += 1
                 if lost[number] == TRIES:
-                    raise HandloomError(
+                    raise Lost(
                         f"{TRIES} workers of Ray were lost at one search (out of memory?): {one_line(error)}"
                     ) from error
                 waiting.appendleft(number)
+
+    def check_workers(self, heard: bool) -> None:
+        """Raises if the nodes that had workers have gone; Ray itself would wait for others for ever."""
+        if heard or time.monotonic() - self.heard < PATIENCE:
+            self.heard = time.monotonic() if heard else self.heard
+            return
+        self.heard = time.monotonic()
+        if self.ray.cluster_resources().get("CPU", 0) < 1:
+            raise Lost("the cluster of Ray has no workers any more: their nodes are lost; add others to it")
 
     def close(self) -> None:
         if self.started:

@@ -34,7 +34,7 @@ from handloom import __version__
 from handloom.core import HandloomError
 from handloom.core.errors import shown
 from handloom.core.files import as_path, beside, check_place, one_line, what_is
-from handloom.discover.problem import Number, Problem, verdict
+from handloom.discover.problem import Number, Problem, is_score, verdict
 from handloom.discover.spaces import Construction, Space
 
 PATIENCE = 30.0  # seconds for other programs to finish writing
@@ -58,6 +58,7 @@ SCHEMA = f"""
     PRAGMA application_id = {APPLICATION};
     PRAGMA user_version = {FORMAT};
 """
+KNOWN = "CREATE TABLE IF NOT EXISTS known (problem TEXT PRIMARY KEY, best TEXT NOT NULL)"  # as JSON; not in old stores
 COLUMNS = "problem, score, construction, key, found, verified, version, origin, parent"
 
 
@@ -77,8 +78,8 @@ class Record:
     found: str  # UTC, as 2026-01-31T23:59:59+00:00
     verified: str  # likewise
     version: str  # of the handloom that verified it
-    origin: dict[str, Any]
-    parent: int | None
+    origin: dict[str, Any]  # its `start` is what the search began with, None for nothing
+    parent: int | None  # the record that the search began with, if it was one
 
 
 @dataclass(frozen=True)
@@ -116,8 +117,9 @@ class Store:
         if not problem.name:
             raise HandloomError("records are kept by the name of their problem, and this one has none; give it a name")
         written = as_json(f"{problem}: the construction", problem.space.shown(well_formed(problem, construction)))
-        form = written if key is None else as_json(f"{problem}: the key", problem.space.shown(key))
+        form = written if key is None else key_of(problem, key)
         if self.rows("SELECT 1 FROM records WHERE problem = ? AND key = ?", problem.name, form):
+            self.keep_best_known(problem)
             return None
         score, reason = verdict(problem, construction)
         if score is None:
@@ -126,6 +128,7 @@ class Store:
         told, parent = as_json(f"{problem}: the origin", dict(origin)), origin.get("parent")
         row = (problem.name, json.dumps(score), written, form, now, now, __version__, told, parent)
         number = self.insert(row, rank(score), parent)
+        self.keep_best_known(problem)
         return None if number is None else as_record((number, *row))
 
     def insert(self, row: tuple[Any, ...], rank: str, parent: int | None) -> int | None:
@@ -162,8 +165,7 @@ class Store:
 
     def find(self, problem: Problem, key: Construction) -> Record:
         """The record of a problem that has this key, its canonical form."""
-        form = as_json(f"{problem}: the key", problem.space.shown(key))
-        return self.rows_as_records("WHERE problem = ? AND key = ?", problem.name, form)[0]
+        return self.rows_as_records("WHERE problem = ? AND key = ?", problem.name, key_of(problem, key))[0]
 
     def records(
         self, problem: str | None = None, least: Number | None = None, limit: int | None = None
@@ -173,11 +175,26 @@ class Store:
         values = (problem, "" if least is None else rank(least), -1 if limit is None else limit)
         return self.rows_as_records(f"{where} AND rank >= ? ORDER BY problem, rank DESC, id LIMIT ?", *values)
 
-    def ancestors(self, record: Record) -> list[Record]:
-        """What a record was made from: its parent, the parent of that, and so on."""
-        line = "WITH RECURSIVE line (id) AS (VALUES (?) UNION SELECT parent FROM records JOIN line USING (id))"
-        where = f"WHERE id IN ({line} SELECT id FROM line) AND id < ? ORDER BY id DESC"  # a parent is always older
-        return self.rows_as_records(where, record.id, record.id)
+    def best_known(self, problem: str) -> Number | None:
+        """The best known value of a problem that there are records of, as the problem said when it was last added to:
+        its file need not be there, or be run, to list its records."""
+        if not self.rows("SELECT 1 FROM sqlite_master WHERE name = 'known'"):
+            return None
+        found = self.rows("SELECT best FROM known WHERE problem = ?", problem)
+        try:
+            value = json.loads(found[0][0]) if found else None
+            return value if is_score(value) else None
+        except (TypeError, ValueError, RecursionError):
+            return None
+
+    def keep_best_known(self, problem: Problem) -> None:
+        if self.best_known(problem.name) != problem.best_known:
+            with self.connected() as connection:
+                connection.execute("BEGIN IMMEDIATE")
+                connection.execute(KNOWN)
+                row = (problem.name, json.dumps(problem.best_known))
+                connection.execute("INSERT OR REPLACE INTO known VALUES (?, ?)", row)
+                connection.execute("COMMIT")
 
     def problems(self) -> list[str]:
         """The names of the problems that there are records of."""
@@ -298,6 +315,11 @@ def rank(score: Number) -> str:
     return f"2{text}" if exact > 0 else f"0{text.translate(str.maketrans('0123456789', '9876543210'))}~"
 
 
+def key_of(problem: Problem, form: Construction) -> str:
+    """The key of a construction, from its canonical form."""
+    return as_json(f"{problem}: the key", problem.space.shown(form))
+
+
 def as_json(what: str, value: Any) -> str:
     """A value as JSON; NumPy's numbers are numbers too."""
     try:
@@ -311,4 +333,7 @@ def as_record(row: tuple[Any, ...]) -> Record:
     numbers, told = json.loads(score), json.loads(origin)
     if not isinstance(numbers, int | float) or not isinstance(told, dict):
         raise ValueError(f"record {id} has no score or no origin")
+    if "start" not in told:  # earlier versions named as parent what was most alike: a guess
+        parent = None
+        told.pop("parent", None)
     return Record(id, problem, numbers, json.loads(construction), key, found, verified, version, told, parent)

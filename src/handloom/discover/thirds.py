@@ -6,8 +6,11 @@ Orbits come in the order of their first elements, so that this element comes bef
 """
 
 import os
+import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -126,10 +129,8 @@ def table_of_thirds(
         raise TooLarge(f"{count:,} orbits are too many for tables of three")
     listed = np.split(triples[:, 1:], np.searchsorted(triples[:, 0], np.arange(1, count)))
     sorting = [in_any_order(test) for test in tests]
-    total = done = 0
 
     def row_of(first: int) -> Array | None:
-        nonlocal total, done
         if stop():
             return None
         beside = ~(never | apart[first])
@@ -150,19 +151,40 @@ def table_of_thirds(
         b, c = listed[first].T - first
         mark[b, c] |= beside[b + first] & beside[c + first]
         row: Array = list_row(first, mark, apart)
-        total, done = total + 6 * len(row), done + 1
+        return row
+
+    made, total = [np.empty((0, 3), np.uint16)], 0
+    rows = on_all_cores(row_of, np.flatnonzero(~never).tolist())
+    for done, row in enumerate(rows, 1):  # in order: what is too large is so on every machine
+        if row is None:
+            return None
+        made.append(row)
+        total += 6 * len(row)
         share = 1 - (1 - done / count) ** 3  # of all threes of orbits, those with one of the first so many
         if total > MOST_THIRDS * (share if done >= FEW else 1):
             raise TooLarge("the table of three would be too large")
-        return row
-
-    made = [row for row in on_all_cores(row_of, np.flatnonzero(~never).tolist()) if row is not None]
-    return None if stop() else from_every_side(np.concatenate([np.empty((0, 3), np.uint16), *made]), count)
+    return None if stop() else from_every_side(np.concatenate(made), count)
 
 
 def on_all_cores(work: Callable[[int], Any], numbers: list[int]) -> Iterator[Any]:
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        try:
-            yield from pool.map(work, numbers)
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+    """What comes of each number, in their order. The threads are daemons: a program need not wait for a rule that
+    never ends."""
+    results: list[Future[Any]] = [Future() for _ in numbers]
+    waiting = deque(zip(numbers, results, strict=True))
+
+    def worker() -> None:
+        while waiting:
+            with suppress(IndexError):  # another one was faster
+                number, result = waiting.popleft()
+                try:
+                    result.set_result(work(number))
+                except BaseException as error:  # handed over, for who waits for it to raise
+                    result.set_exception(error)
+
+    for _ in range(os.cpu_count() or 1):
+        threading.Thread(target=worker, daemon=True).start()
+    try:
+        for result in results:
+            yield result.result()
+    finally:
+        waiting.clear()

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from handloom.core import HandloomError
 from handloom.core.files import one_line, write_atomically
 from handloom.discover.problem import Problem
-from handloom.discover.progress import came_from
+from handloom.discover.progress import came_from, started_from
 from handloom.view.charts import LEFT, RIGHT, WIDE, Curve, chart, exact, finite, measured, said
 from handloom.view.constructions import svg
 from handloom.view.discovery_style import SCRIPT, STYLE
@@ -134,13 +134,13 @@ def hero(name: str, about: Mapping[str, Any], lines: Metrics, problem: Problem, 
     number = f'<span class="score">{exact(best)}</span>' if best is not None else ""
     look, words = against(best, problem.best_known)
     source = f'<p class="soft">Best known: {text(problem.source)}</p>' if problem.source else ""
-    drawn = picture(problem, ranked[0]) if ranked else ""
+    drawn = picture(problem, ranked[0].construction) if ranked else ""
     shape = "bare" if not drawn else "wide" if is_wide(problem) else ""
     return (
         f'<header class="hero {shape}"><div><p class="eyebrow">handloom discover</p><h1>{text(name)}</h1>'
         + (f"<p>{text(problem.about)}</p>" if problem.about else "")
         + f'<div class="verdict">{number}<span class="badge {look}">{words}</span></div>'
-        + f"<p>{text(account(about, lines, len(ranked)))}</p>{source}</div>{drawn}</header>"
+        + f"<p>{text(account(about, lines, len(ranked)))}{only_greedy(lines, ranked)}</p>{source}</div>{drawn}</header>"
     )
 
 
@@ -154,6 +154,14 @@ def against(best: float | None, known: float | None) -> tuple[str, str]:
         return "good", f"equals the best known value, {exact(known)}"
     side = "above" if best > known else "below"
     return ("good" if best > known else ""), f"{exact(abs(best - known))} {side} the best known value, {exact(known)}"
+
+
+def only_greedy(lines: Metrics, ranked: Sequence[Found]) -> str:
+    """A word of warning if there is nothing that a search has found."""
+    searched = any(line.get(kind) for line in lines for kind in KINDS)
+    if searched or not ranked or any((record.origin or {}).get("how") != "greedy" for record in ranked):
+        return ""
+    return " The run ended before its first search did: what it has is only greedy."
 
 
 def account(about: Mapping[str, Any], lines: Metrics, count: int) -> str:
@@ -277,10 +285,10 @@ def is_wide(problem: Problem) -> bool:
     return space.kind in ("word", "list") or (space.kind == "grid" and len(space.sides) % 2 == 1)
 
 
-def picture(problem: Problem, record: Found) -> str:
+def picture(problem: Problem, construction: Any) -> str:
     """The construction, to be enlarged by a click; nothing if it is not one of this problem's space."""
     try:
-        drawn = svg(problem.space, problem.space.read(record.construction))
+        drawn = svg(problem.space, problem.space.read(construction))
     except HandloomError:
         return ""
     return f'<button class="picture" title="enlarge">{drawn}</button>'
@@ -288,9 +296,10 @@ def picture(problem: Problem, record: Found) -> str:
 
 def card(problem: Problem, record: Found, best: bool = False) -> str:
     other = f"<p>{text(record.problem)}</p>" if record.problem != problem.name and problem.name else ""
-    words = f"<p>{text(came_from(record.origin))}</p>{other}<p>record {text(str(record.id)[:12])}</p>"
+    told = filter(None, (came_from(record.origin), started_from(record.origin)))
+    words = "".join(f"<p>{text(one)}</p>" for one in told) + f"{other}<p>record {text(str(record.id)[:12])}</p>"
     score = f"<p><b>{exact(record.score)}</b></p>"
-    return f'<div class="card{" record" * best}">{score}{words}{picture(problem, record)}</div>'
+    return f'<div class="card{" record" * best}">{score}{words}{picture(problem, record.construction)}</div>'
 
 
 def gallery(problem: Problem, ranked: Sequence[Found]) -> str:
@@ -304,7 +313,7 @@ def gallery(problem: Problem, ranked: Sequence[Found]) -> str:
 
 
 def ancestors(ranked: Sequence[Found]) -> list[Found]:
-    """The best record, its parent, the parent's parent, as far as they are known."""
+    """The best record, the one that its search began with, and so on, as far as searches began with records."""
     by_id = {record.id: record for record in ranked}
     line: dict[Any, Found] = {}  # by their ids: a store that was tampered with may go round in circles
     at: Found | None = ranked[0] if ranked else None
@@ -315,21 +324,31 @@ def ancestors(ranked: Sequence[Found]) -> list[Found]:
 
 
 def family(problem: Problem, ranked: Sequence[Found]) -> str:
-    """From the oldest ancestor to the record."""
+    """From what the oldest search began with to the record."""
     line = ancestors(ranked)
     if not line:
         return ""
-    if len(line) == 1:
-        words = "It was made from nothing; it has no parent." if line[0].parent is None else "Its parent is not kept."
-        return f"<h2>Where the record comes from</h2><p>{text(came_from(line[0].origin)).capitalize()}. {words}</p>"
-    cards = [card(problem, record, best=i == 0) for i, record in enumerate(line)]
+    words = ", ".join(filter(None, [came_from(line[-1].origin), started_from(line[-1].origin)]))
+    cards = [card(problem, record, best=i == 0) for i, record in enumerate(line)] + start_card(problem, line[-1])
+    if len(cards) == 1:
+        return f"<h2>Where the record comes from</h2><p>{text(words).capitalize()}.</p>"
     if len(cards) > NEAREST + OLDEST + 1:
         between = f'<span class="soft">{len(cards) - NEAREST - OLDEST} more</span>'
         cards = [*cards[:NEAREST], between, *cards[-OLDEST:]]
     drawn = '<span class="arrow">→</span>'.join(cards[::-1])
     wide = " wide" * is_wide(problem)
-    told = "From the oldest ancestor that is kept to the record; each is the parent of the next."
-    return f'<h2>Where the record comes from</h2><p>{told}</p><div class="tree{wide}">{drawn}</div>'
+    told = f"Each was found by a search that began with the one before it. The oldest record: {words}."
+    return f'<h2>Where the record comes from</h2><p>{text(told)}</p><div class="tree{wide}">{drawn}</div>'
+
+
+def start_card(problem: Problem, record: Found) -> list[str]:
+    """A card of what a record's search began with, if that is known, and something."""
+    start = record.origin.get("start") if record.origin else None
+    if not isinstance(start, Mapping):
+        return []
+    words = "a sample of the model" if start.get("from") == "model" else "a construction of the pool"
+    drawn = picture(problem, start.get("construction"))
+    return [f'<div class="card"><p><b>{text(start.get("score"))}</b></p><p>{words}</p>{drawn}</div>']
 
 
 def settings(about: Mapping[str, Any]) -> str:
