@@ -20,6 +20,7 @@ from handloom.core.transforms import (
     permute_stream,
     random_rotation,
     rotate,
+    shuffle,
     store_positions,
     untie,
 )
@@ -264,6 +265,13 @@ def test_permute_stream_keeps_the_function_and_permutes_what_is_written(case, or
     assert_close(after, before[:, list(order)], TOLERANCE)
 
 
+@given(models_and_tokens(layers=2, heads=3, d_ff=8), st.integers(0, 99))
+@settings(max_examples=40)
+def test_shuffle_keeps_the_function(case, seed):
+    model, tokens = case
+    assert_same_function(shuffle(model, seed), model, tokens)
+
+
 def test_orders_that_are_none_are_refused():
     model = random_model(Config(vocab=4, block=3, d_model=5, layers=1, heads=2, d_head=2))
     with pytest.raises(HandloomError, match="there is no layer 1"):
@@ -379,6 +387,7 @@ CHANGES = {
     "permute_stream": lambda m: permute_stream(m, [3, 1, 0, 4, 2]),
     "permute_heads": lambda m: permute_heads(m, 0, [1, 0]),
     "permute_neurons": lambda m: permute_neurons(m, 0, [2, 0, 1]),
+    "shuffle": lambda m: shuffle(m, seed=1),
     "drop_unused": drop_unused,
     "stack": lambda m: stack(m, m),
 }

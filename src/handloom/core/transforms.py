@@ -14,6 +14,7 @@ for the model at hand it is refused, with what to do first.
     pad                 more width, heads, head width or neurons, all zero
     permute_stream      the dimensions of the residual stream in another order, and so all sums over them
     permute_heads, permute_neurons, drop_unused
+    shuffle             stream, heads and neurons in a random order
 
 (`merging.py` joins two models.)
 
@@ -340,6 +341,18 @@ def permute_neurons(model: Model, layer: int, order: Sequence[int]) -> Model:
     """Put the neurons of a layer in another order. Always exact."""
     check_order(model, layer, order, model.config.d_ff)
     return changed(model, "permute_neurons", model.flat | reordered(model, layer, order, NEURON_AXES))
+
+
+def shuffle(model: Model, seed: int) -> Model:
+    """The dimensions of the stream, and the heads and neurons of every layer, in a random order. Always exact; a model
+    that then computes something else depends on the order in which a processor adds up."""
+    rng, config = np.random.default_rng(seed), model.config
+    shuffled = permute_stream(model, rng.permutation(config.d_model).tolist())
+    flat = shuffled.flat
+    for layer in range(config.layers):
+        flat |= reordered(shuffled, layer, rng.permutation(config.heads).tolist(), HEAD_AXES)
+        flat |= reordered(shuffled, layer, rng.permutation(config.d_ff).tolist(), NEURON_AXES)
+    return changed(model, "shuffle", flat, positions=shuffled.config.positions)
 
 
 HEAD_AXES = dict.fromkeys(("W_Q", "W_K", "W_V", "W_O", "b_Q", "b_K", "b_V"), 0)

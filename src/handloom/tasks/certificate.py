@@ -6,6 +6,7 @@ from typing import Any
 
 from handloom.core import Model
 
+ORDERS = 3  # of summation, besides the one that the model's dimensions are in
 Progress = Callable[[int, int], None]  # how much is done, of how much
 
 
@@ -18,7 +19,8 @@ class Certificate:
     The margin is the least by which the logit of a right token exceeded that of the next best; it is below 0 where the
     answer is wrong. `ties` is the number of inputs that rounding errors decide, as the two logits are equal but for
     these: greedy decoding takes the token with the lower id where they are equal, and another machine, which rounds
-    otherwise, may take the other one."""
+    otherwise, may take the other one. `orders` tells in how many other orders of summation, of the three that are tried
+    on some of the inputs, an answer comes out wrong: there, too, rounding decides."""
 
     method: str
     inputs: int
@@ -28,6 +30,7 @@ class Certificate:
     how: str = ""
     wrong: int = 0
     ties: int = 0
+    orders: int = 0
     counterexample: tuple[str, str, str] | None = None
 
     def __str__(self) -> str:
@@ -42,7 +45,10 @@ class Certificate:
             )
         every = "" if self.method == "sampled" else "all "
         ties, margin = (" by ties", "0") if self.ties else ("", f"{self.margin:.2g}")
-        return f"right on {every}{self.inputs:,} {which}{ties} ({method}), {self.dtype}, smallest margin {margin}"
+        order = f"; wrong in {self.orders} of {ORDERS} other orders of summation" if self.orders else ""
+        return (
+            f"right on {every}{self.inputs:,} {which}{ties} ({method}), {self.dtype}, smallest margin {margin}{order}"
+        )
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

@@ -10,6 +10,7 @@ right answer fed as input, the model must want each of its tokens next.
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,8 +24,9 @@ from handloom.core.errors import shown, told
 from handloom.core.finding import find
 from handloom.core.memory import keep_freed_memory
 from handloom.core.registry import offered
+from handloom.core.transforms import shuffle
 from handloom.tasks.catalogue import task as task_named
-from handloom.tasks.certificate import Certificate, Progress, Prove
+from handloom.tasks.certificate import ORDERS, Certificate, Progress, Prove
 from handloom.tasks.of_model import task_of
 from handloom.tasks.task import Ids, Task, whole_within
 
@@ -34,6 +36,7 @@ ALL = 2_000_000  # up to so many inputs all are tried,
 WORK = 4 * 10**11  # if that takes minutes at most: inputs times parameters
 SAMPLES = 10_000
 FEW = 10_000  # hard inputs that are looked at before all are tried
+REORDERED = 200  # inputs tried in other orders of summation
 MEMORY = 2**20  # numbers in the largest array of one run: larger ones are no faster
 
 
@@ -66,7 +69,10 @@ def certify(
         most = whole_within("samples", SAMPLES if samples is None else samples, 1, 10**9)
         rng = np.random.default_rng(whole("seed", seed, 0))
         method, inputs = "sampled", islice(some_inputs(task, rng), most)
-    return tried(model, decoder, task, method, inputs, most, progress or (lambda done, most: None))
+    certificate = tried(model, decoder, task, method, inputs, most, progress or (lambda done, most: None))
+    if not certificate.right or certificate.ties:
+        return certificate
+    return replace(certificate, orders=wrong_orders(model, task, min(most, REORDERED)))
 
 
 def questions(model: Model, task: Task | str | None, folder: Path | None) -> Task:
@@ -116,6 +122,20 @@ def tried(
         raise HandloomError(f"the task says that it has {most:,} inputs, and gives {done:,}; correct its count")
     dtype = str(model.dtype)
     return Certificate(method, done, not wrong, margin, dtype, wrong=wrong, ties=ties, counterexample=first)
+
+
+def wrong_orders(model: Model, task: Task, count: int) -> int:
+    """In how many other orders of summation some of that many inputs come out wrong. The model is shuffled, which
+    changes nothing but the order in which numbers are added up, as other processors do."""
+    inputs, wrong = list(islice(some_inputs(task, np.random.default_rng(0)), count)), 0
+    for seed in range(ORDERS):
+        other, decoder = prepare(shuffle(model, seed), None)
+        runs = (
+            (run(decoder, np.array(asked), np.array(right), 0.0), right)
+            for asked, right in batches(other, task, inputs)
+        )
+        wrong += any((ran.output != right).any() for ran, right in runs)
+    return wrong
 
 
 def prepare(model: Model, dtype: str | None) -> tuple[Model, Decoder]:
