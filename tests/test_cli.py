@@ -78,7 +78,7 @@ def test_a_taotp_file_of_ones_own_is_shown_and_certified(handloom, tmp_path):
     handloom("write", "build", "min:n=5", "-o", "min.taotp")
     text = (tmp_path / "min.taotp").read_text()
     (tmp_path / "my.taotp").write_text(re.sub(r"'notes': .*", "'notes': {'decode_steps': 1},", text))
-    assert "Not certified, as its task is not known" in handloom("write", "show", "my.taotp")
+    assert "Not certified, as no task with questions is known" in handloom("write", "show", "my.taotp")
     assert "right on all 3,905 inputs" in handloom("write", "show", "my.taotp", "--task", "min:n=5")
     assert "right on all 3,905 inputs" in handloom("certify", "my.taotp", "--task", "min:n=5")
     assert json.loads(handloom("write", "show", "my.taotp", "--json"))["certificate"] is None

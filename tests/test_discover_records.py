@@ -228,6 +228,7 @@ def test_a_run_that_goes_on_with_a_copy_of_its_records_finds_their_parents_by_wh
     one, two = run.records
     assert (one.parent, two.parent) == (None, one.id)
     run.executor.close()
+    run.lock.release()
     other = Store.open(tmp_path / "b.sqlite")
     for record in (two, one):  # the other way round
         key = tuple(problem.space.read(json.loads(record.key)))

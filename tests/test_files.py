@@ -309,12 +309,18 @@ def test_links_are_followed_and_pipes_and_devices_stay_what_they_are(tmp_path):
     assert Path("/dev/null").is_char_device()
 
 
-@pytest.mark.parametrize("read", [load, load_taotp, text_file, holds_cells])
+@pytest.mark.parametrize("read", [load, load_taotp, holds_cells])
 def test_a_pipe_or_a_device_is_not_read(tmp_path, read):
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", "/dev/zero"):
         with pytest.raises(HandloomError, match=r"is a pipe or a device \(expected a file\); copy what it gives"):
             read(path)
+
+
+def test_a_device_is_no_text_to_train_on():
+    """A pipe is: it is read once, and kept with the run."""
+    with pytest.raises(HandloomError, match=r"/dev/zero is a device \(expected a text file\); copy what it gives"):
+        text_file("/dev/zero")
 
 
 def test_an_existing_file_keeps_its_permissions(tmp_path):

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from handloom.core import HandloomError, params, trace
+from handloom.tasks import task
 from handloom.tasks.extremes import minimum
 from handloom.view.show import as_page, as_text, direction_names, explain, groups, heads, mlps, run, sign_map
-from handloom.write import PROGRAMS, program, task
+from handloom.write import PROGRAMS, program
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -96,7 +96,7 @@ class Model:
         beginning of its answer."""
         from handloom.core.decoding import continue_texts
 
-        if not isinstance(text, str | list | tuple):
+        if not isinstance(text, str | list | tuple) or not all(isinstance(one, str) for one in text):
             raise HandloomError(f"a model goes on from a text or a list of texts, not {shown(text)}")
         return continue_texts(self, [text], **how)[0] if isinstance(text, str) else continue_texts(self, text, **how)
 

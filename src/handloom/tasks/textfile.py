@@ -6,7 +6,6 @@ import numpy as np
 
 from handloom.core import HandloomError
 from handloom.core.errors import shown
-from handloom.core.files import check_ordinary
 from handloom.tasks.language import END, Language
 
 
@@ -39,7 +38,8 @@ def text_file(path: str | Path, tokens: str = "characters") -> Language:
 
 def read_lines(path: Path) -> list[str]:
     """The lines that are not empty, without what ends them."""
-    check_ordinary(path)
+    if path.is_char_device() or path.is_block_device():  # a pipe is read once, and kept with the run
+        raise HandloomError(f"{path} is a device (expected a text file); copy what it gives into a file first")
     if path.is_dir():
         raise HandloomError(f"{path} is a folder; give a text file with one string a line")
     try:
