@@ -96,7 +96,7 @@ def test_help_loads_neither_numpy_nor_torch():
     assert not {"numpy", "torch", "handloom.core"} & loaded
 
 
-@pytest.mark.parametrize("words", ["'run', 'hello'", "'info', 'hello'", "'write', 'list'"])
+@pytest.mark.parametrize("words", ["'run', 'hello'", "'info', 'hello'", "'write', 'list'", "'write', 'show', 'sum'", "'certify', 'min:n=4'"])
 def test_running_a_small_model_does_not_load_torch(words):
     loaded = modules_after(COMMAND.format(words=words))
     assert "numpy" in loaded

@@ -34,6 +34,7 @@ Array = np.ndarray[Any, Any]
 
 ALL = 2_000_000  # up to so many inputs all are tried,
 WORK = 4 * 10**11  # if that takes minutes at most: inputs times parameters
+LITTLE = 10**7  # inputs times parameters: about a second, in which torch would not even be loaded
 SAMPLES = 10_000
 FEW = 10_000  # hard inputs that are looked at before all are tried
 REORDERED = 200  # inputs tried in other orders of summation
@@ -56,7 +57,7 @@ def certify(
     model, folder = find(model)
     prove = offered("prover_of")(model) if task is None and samples is None else None
     task = questions(model, task, folder)
-    model, decoder = prepare(model, dtype)
+    model = in_dtype(model, dtype)
     total = None if task.count is None else whole("the task's count", task.count, 1)
     few = total is not None and total <= ALL and total * count(model).total <= WORK
     if prove and not few and not everything and (proof := proven(prove, model, total, progress)):
@@ -69,7 +70,7 @@ def certify(
         most = whole_within("samples", SAMPLES if samples is None else samples, 1, 10**9)
         rng = np.random.default_rng(whole("seed", seed, 0))
         method, inputs = "sampled", islice(some_inputs(task, rng), most)
-    certificate = tried(model, decoder, task, method, inputs, most, progress or (lambda done, most: None))
+    certificate = tried(model, task, method, inputs, most, progress or (lambda done, most: None))
     if not certificate.right or certificate.ties:
         return certificate
     return replace(certificate, orders=wrong_orders(model, task, min(most, REORDERED)))
@@ -102,12 +103,10 @@ def proven(prove: Prove, model: Model, total: int | None, progress: Progress | N
     return proof if proof.inputs == total else None
 
 
-def tried(
-    model: Model, decoder: Decoder, task: Task, method: str, inputs: Iterable[Ids], most: int, progress: Progress
-) -> Certificate:
+def tried(model: Model, task: Task, method: str, inputs: Iterable[Ids], most: int, progress: Progress) -> Certificate:
     """The certificate of a model that is run on these inputs, as many as there should be."""
     keep_freed_memory()
-    rounding = rounding_of(model)
+    decoder, rounding = decoder_of(model, most), rounding_of(model)
     done, wrong, ties, margin, first = 0, 0, 0, np.inf, None
     for prompts, answers in batches(model, task, inputs):
         ran = run(decoder, as_tokens(task, prompts), as_tokens(task, answers), rounding)
@@ -129,7 +128,8 @@ def wrong_orders(model: Model, task: Task, count: int) -> int:
     changes nothing but the order in which numbers are added up, as other processors do."""
     inputs, wrong = list(islice(some_inputs(task, np.random.default_rng(0)), count)), 0
     for seed in range(ORDERS):
-        other, decoder = prepare(shuffle(model, seed), None)
+        other = shuffle(model, seed)
+        decoder = decoder_of(other, count)
         runs = (
             (run(decoder, np.array(asked), np.array(right), 0.0), right)
             for asked, right in batches(other, task, inputs)
@@ -138,17 +138,23 @@ def wrong_orders(model: Model, task: Task, count: int) -> int:
     return wrong
 
 
-def prepare(model: Model, dtype: str | None) -> tuple[Model, Decoder]:
-    """The model in the wanted dtype and something to run it in that dtype: torch, or the reference for float64."""
+def in_dtype(model: Model, dtype: str | None) -> Model:
     if dtype not in (None, "float32", "float64"):
         raise HandloomError(f"dtype={shown(dtype)} must be float32 or float64")
-    model = model.astype(dtype or model.dtype)
+    return model.astype(dtype or model.dtype)
+
+
+def decoder_of(model: Model, inputs: int) -> Decoder:
+    """What runs a model on that many inputs in its dtype: torch, or in float64 the reference, where there is little to
+    do or no torch."""
+    if model.dtype == np.float64 and inputs * count(model).total <= LITTLE:
+        return choose_engine("reference").Decoder(model)
     try:
-        return model, choose_engine("torch").Decoder(model)
+        return choose_engine("torch").Decoder(model)
     except HandloomError:
         if model.dtype == np.float32:
             raise
-        return model, choose_engine("reference").Decoder(model)
+        return choose_engine("reference").Decoder(model)
 
 
 def every_input(task: Task) -> Iterator[Ids]:
