@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from command import handloom as run_command
 from draws import configs, random_model
 from handloom.cli import attention as command
 from handloom.core import Config, HandloomError, Model, Vocab, params, reference, save
@@ -239,7 +240,7 @@ def test_a_picture_that_cannot_be_drawn_leaves_the_old_one(tmp_path, monkeypatch
 
 
 def handloom(tmp_path, *words, code=0):
-    done = subprocess.run([HANDLOOM, "heatmap", *words], cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = run_command("heatmap", *words, cwd=tmp_path)
     assert done.returncode == code, done.stderr
     assert "Traceback" not in done.stderr
     return done.stdout if code == 0 else done.stderr

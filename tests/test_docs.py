@@ -5,12 +5,14 @@ import importlib
 import json
 import re
 import runpy
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from command import handloom
 from handloom.core.config import Config
 from handloom.core.sites import SITES_OF_A_LAYER
 
@@ -65,17 +67,16 @@ def commands(page):
 
 @pytest.mark.parametrize("page", [page for page in PAGES if "```console" in page.read_text()], ids=name)
 def test_commands_give_what_they_show(page, tmp_path, monkeypatch):
-    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:/usr/bin:/bin")
     monkeypatch.setenv("COLUMNS", "120")
     for block in commands(page):
         for command, output in block:
-            done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False)
+            done = handloom(*shlex.split(command)[1:], cwd=tmp_path)
             shown = "\n".join(line.rstrip() for line in (done.stdout + done.stderr).split("\n"))
             assert shown == output, command
 
 
 def test_the_commands_of_learn_in_the_readme_run_as_they_are_typed(tmp_path, monkeypatch):
-    """One after the other in an empty folder; only that fewer steps are made, of a smaller model."""
+    """One after the other in an empty folder, by a shell; only that fewer steps are made, of a smaller model."""
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:/usr/bin:/bin")
     block = re.search(r"```sh\n(handloom learn .*?)```", (ROOT / "README.md").read_text(), re.DOTALL)[1]
     small = "--until 0.99 --steps 4 --every 2 --samples 10 --layers 1 --heads 1 --width 8"

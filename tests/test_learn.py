@@ -158,7 +158,7 @@ SCRIPT = """
 import sys
 from handloom.learn.runs import resume, train
 RULE, folder, what = sys.argv[1:]
-choices = dict(layers=2, heads=2, d_model=16, count=200, samples=20, steps=60, every=10, dropout=0.1, lanes=2)
+choices = dict(layers=2, heads=2, d_model=16, count=200, samples=20, steps=600, every=50)
 if what == "resume":
     resume(folder)
 else:
@@ -184,7 +184,7 @@ def test_a_run_that_is_killed_and_resumed_ends_as_one_that_was_not(tmp_path, how
     wait_for(lambda: (cut / "metrics.jsonl").exists() and len(Folder(cut).lines()) >= 2)
     killed.send_signal(how)
     killed.wait(60)
-    assert Folder.old(cut).checkpoint()[1]["step"] < 60, "it was over before it was killed"
+    assert Folder.old(cut).checkpoint()[1]["step"] < 600, "it was over before it was killed"
     assert start(cut, "resume").wait(120) == 0
     assert start(whole).wait(120) == 0
     first, second = load(whole / "model.safetensors"), load(cut / "model.safetensors")
@@ -203,7 +203,7 @@ def test_a_finished_run_goes_on_with_more_steps(tmp_path):
 
 def test_two_processes_have_the_loss_of_one(tmp_path):
     """Started by torchrun, on two processes of one lane each; one process with two lanes makes the same sums."""
-    code = SCRIPT.replace("lanes=2", "lanes=1")
+    code = SCRIPT.replace("steps=600, every=50", "steps=60, every=10, dropout=0.1, lanes=1")
     script = tmp_path / "script.py"
     script.write_text(code)
     both = tmp_path / "both"

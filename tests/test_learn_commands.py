@@ -10,18 +10,13 @@ import sys
 
 import pytest
 
+from command import handloom, handloom_process
 from handloom.cli.training_view import TrainingView
 from handloom.core import Model, load, save
 from handloom.learn import train
 from handloom.learn.folder import Folder
 from handloom.learn.training import Report
 from test_learn import RULE, SMALL, by_hand, wait_for
-
-
-def handloom(*words, cwd, **more):
-    command = [sys.executable, "-m", "handloom", *map(str, words)]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300, **more)
-
 
 TINY = ["--layers", "1", "--heads", "1", "--width", "8", "--count", "100", "--samples", "10", "--every", "5"]
 
@@ -112,7 +107,7 @@ def test_a_run_that_cannot_begin_leaves_no_folder(tmp_path):
     """Here because TensorBoard is not there: a module of that name that cannot be imported stands in its place."""
     (tmp_path / "tensorboard.py").write_text("raise ImportError")
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
-    done = handloom("learn", RULE, "--tensorboard", *TINY, cwd=tmp_path, env=os.environ | {"PYTHONPATH": path})
+    done = handloom_process("learn", RULE, "--tensorboard", *TINY, cwd=tmp_path, env=os.environ | {"PYTHONPATH": path})
     assert done.returncode == 2
     assert "handloom[board]" in done.stderr
     assert not (tmp_path / "runs").exists()
@@ -132,7 +127,7 @@ def test_other_kinds_are_trained_sampled_and_resumed_from_the_command_line(tmp_p
 
 def test_a_full_disk_is_said_in_one_line_and_nothing_is_left(tmp_path):
     """A disk is full for whoever may not write more than so much."""
-    done = handloom(
+    done = handloom_process(
         "learn",
         RULE,
         "--steps",
@@ -160,7 +155,7 @@ def test_a_run_that_cannot_go_on_keeps_all_it_has(tmp_path):
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     before = {file.name: file.read_bytes() for file in (tmp_path / "a").iterdir()}
     words = ["resume", "a", "--steps", 10, "--tensorboard"]
-    assert handloom(*words, cwd=tmp_path, env=os.environ | {"PYTHONPATH": path}).returncode == 2
+    assert handloom_process(*words, cwd=tmp_path, env=os.environ | {"PYTHONPATH": path}).returncode == 2
     (tmp_path / "a/checkpoint.safetensors").unlink()
     done = handloom("resume", "a", "--steps", 10, cwd=tmp_path)
     assert done.returncode == 2

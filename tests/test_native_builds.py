@@ -153,13 +153,13 @@ def test_the_same_bits_on_any_number_of_threads(monkeypatch):
 
 
 @given(covered(), st.integers(0, 99), st.data())
-@settings(max_examples=30)
+@settings(max_examples=20)
 def test_greedy_decoding_says_what_the_reference_says(config, seed, data):
     """Also past the block, where the window slides, for rows of all lengths, more of them than slots."""
     assume(config.vocab > 1)
     model = model_of(config, seed)
     rng = np.random.default_rng(seed)
-    prompts = [rng.integers(0, config.vocab, rng.integers(1, config.block + 1)).tolist() for _ in range(60)]
+    prompts = [rng.integers(0, config.vocab, rng.integers(1, config.block + 1)).tolist() for _ in range(30)]
     stop = [int(rng.integers(0, config.vocab))] if data.draw(st.booleans()) else []
     said = generate(model, prompts, steps=8, stop=stop, engine="native")
     for prompt, new in zip(prompts, said, strict=True):  # as a choice may be close, the reference judges each

@@ -448,6 +448,7 @@ def test_the_guide_of_permanents_is_the_logarithm_of_a_permanent_in_which_a_0_co
         assert nearly(matrix) == pytest.approx(log(sum(rows)))
 
 
+@pytest.mark.slow
 def test_with_a_guide_large_permanents_are_found():
     best = problem_named("permanent-312:n=8")
     found = [search_for(best, NONE).run(seed, 20_000) for seed in range(3)]

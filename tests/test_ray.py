@@ -128,6 +128,7 @@ def test_a_problem_from_a_users_file_travels(tmp_path):
     assert [(one.found.construction, one.found.score) for one in found] == [((0, 1, 2, 3, 4, 5), best)] * 2
 
 
+@pytest.mark.slow
 def test_workers_killed_in_the_middle_of_a_search_lose_nothing(tmp_path):
     attempts = searches(12, ["mirror"], steps=100_000)
     expected = on_threads(no_progression(), ["mirror"], attempts)

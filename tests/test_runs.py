@@ -271,7 +271,7 @@ def two_processes(folder, *words):
     ]
 
 
-@pytest.mark.parametrize("told", [0, 1])
+@pytest.mark.parametrize("told", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_of_several_processes_all_stop_when_one_is_told_to(tmp_path, told):
     """Ctrl-C reaches them at different times; here only one of them."""
     both = two_processes(tmp_path, "learn", RULE, "--steps", "1000000", "--out", "a", *TINY, "--every", "7")
@@ -293,6 +293,7 @@ def test_what_goes_wrong_while_the_first_process_evaluates_is_known_to_all(tmp_p
         assert "the task could not judge a sample" in said
 
 
+@pytest.mark.slow
 def test_what_goes_wrong_before_the_first_step_is_known_to_all(tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "a/mine").write_text("")
@@ -302,6 +303,7 @@ def test_what_goes_wrong_before_the_first_step_is_known_to_all(tmp_path):
         assert "a is there already; name another folder" in said
 
 
+@pytest.mark.slow
 def test_what_ends_the_first_process_alone_is_no_traceback_in_the_others(tmp_path):
     (tmp_path / "own.py").write_text(OWN.format(draw="'01'", right="text == '01' or exit(3)"))  # no error of the task's
     first, other = two_processes(tmp_path, "learn", "own.py", "--steps", "5", "--out", "a", *TINY)

@@ -1,0 +1,28 @@
+"""The `handloom` command for tests: in this process, which is quick, or in one of its own, where that matters (signals,
+environment, what a shell does with it)."""
+
+import io
+import subprocess
+import sys
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from subprocess import CompletedProcess
+from unittest.mock import patch
+
+from handloom.cli import main
+
+
+def handloom(*words, cwd):
+    """What the command gives in a folder, as `subprocess.run` would."""
+    out, err, command = io.StringIO(), io.StringIO(), ["handloom", *map(str, words)]
+    with chdir(cwd), redirect_stdout(out), redirect_stderr(err), patch.object(sys, "argv", command):
+        try:
+            main()
+            code = 0
+        except SystemExit as ended:
+            code = ended.code or 0
+    return CompletedProcess(command, code, out.getvalue(), err.getvalue())
+
+
+def handloom_process(*words, cwd, **more):
+    command = [sys.executable, "-m", "handloom", *map(str, words)]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300, **more)
