@@ -1,7 +1,11 @@
 """For all tests: one Hypothesis profile, the same examples every time and no time limit on one of them; and the command
 that several files run."""
 
+import os
 import sys
+
+if "PYTEST_XDIST_WORKER" in os.environ:  # one process per core: threads of each would wait for those of the others
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
 from hypothesis import settings

@@ -106,14 +106,13 @@ def test_a_rank_leaves_nothing_in_the_digit_direction():
             assert rank == pytest.approx(2 * 2**0.5 * SMALL * (digits + 1) / 2)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_its_certificate_says_that_it_hangs_on_the_order_of_sums(dtype):
+def test_its_certificate_says_that_it_hangs_on_the_order_of_sums():
     """High and low must come first, and cancel, or rounding spoils the mean."""
-    certificate = certify(tiny_addition(3), addition(3), dtype=dtype, samples=300)
+    certificate = certify(tiny_addition(3), addition(3), dtype="float32", samples=300)
     assert certificate.right
     assert certificate.orders > 0
     assert str(certificate).endswith("of 3 other orders of summation")
-    assert certify(small_addition(3), addition(3), dtype=dtype, samples=300).orders == 0
+    assert certify(small_addition(3), addition(3), dtype="float32", samples=300).orders == 0
 
 
 @pytest.mark.parametrize("digits", [0, -1, MOST + 1])

@@ -34,7 +34,7 @@ Array = np.ndarray[Any, Any]
 
 ALL = 2_000_000  # up to so many inputs all are tried,
 WORK = 4 * 10**11  # if that takes minutes at most: inputs times parameters
-LITTLE = 10**7  # inputs times parameters: about a second, in which torch would not even be loaded
+LITTLE = 5 * 10**7  # inputs times positions times parameters: a second, in which torch would not even be loaded
 SAMPLES = 10_000
 FEW = 10_000  # hard inputs that are looked at before all are tried
 REORDERED = 200  # inputs tried in other orders of summation
@@ -147,7 +147,7 @@ def in_dtype(model: Model, dtype: str | None) -> Model:
 def decoder_of(model: Model, inputs: int) -> Decoder:
     """What runs a model on that many inputs in its dtype: torch, or in float64 the reference, where there is little to
     do or no torch."""
-    if model.dtype == np.float64 and inputs * count(model).total <= LITTLE:
+    if model.dtype == np.float64 and inputs * model.config.block * count(model).total <= LITTLE:
         return choose_engine("reference").Decoder(model)
     try:
         return choose_engine("torch").Decoder(model)
