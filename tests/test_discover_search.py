@@ -14,6 +14,7 @@ from handloom.discover.anneal import Annealer
 from handloom.discover.catalogue import problem_named
 from handloom.discover.conflicts import conflicts
 from handloom.discover.executors import Attempt, Threads, Workshop
+from handloom.discover.greedy import greedy
 from handloom.discover.rules import compiled
 from handloom.discover.searches import OrbitSearch, names, search_for
 from handloom.discover.symmetry import NONE, orbits, orbits_of
@@ -429,3 +430,10 @@ def test_the_numbers_of_a_search_are_spread_evenly():
     assert units.min() >= 0
     assert units.max() < 1
     assert ((np.histogram(units, 7, (0, 1))[0] - 2_000) ** 2 / 2_000).sum() < 30
+
+
+def test_a_slow_rule_can_be_stopped_soon_after_the_first_questions():
+    asked = []
+    slow = Problem(subsets(range(300)), forbidden=lambda a, b: bool(asked.append(a)), name="slow")
+    assert greedy(slow, 0, stop=lambda: True)
+    assert len(asked) <= 400

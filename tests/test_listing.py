@@ -148,3 +148,12 @@ def test_the_mean_of_seeds_is_one_over_all_of_them_also_after_one_has_ended():
     short = [{"step": 10, "loss": 2.0}]
     assert list(values_at([long, short], "loss")) == [(10, [4.0, 2.0]), (20, [2.0, 2.0])]
     assert list(values_at([long, short], "held_out")) == []
+
+
+def test_a_run_whose_settings_were_changed_by_chance_is_listed_as_damaged(tmp_path):
+    train(RULE, folder=tmp_path / "a", steps=2, every=2, **SMALL)
+    file = tmp_path / "a/run.json"
+    file.write_text(file.read_text().replace('"steps": 2', '"steps": 3'))
+    assert "sha256 does not match" in read_run(tmp_path / "a").damaged
+    file.write_text(json.dumps({"task": 5, "network": {}, "settings": {}}))
+    assert read_run(tmp_path / "a").damaged

@@ -141,7 +141,9 @@ def test_a_task_of_ones_own_is_found_beside_the_model(own, tmp_path, monkeypatch
             ask()
     assert certify("m.safetensors", f"{own / 'mine.py'}:n=4").inputs == 340
     shutil.copy(own / "mine.py", tmp_path / "task.py")
-    assert certify(load("m.safetensors")).inputs == 340
+    assert certify("m.safetensors").inputs == 340
+    with pytest.raises(HandloomError, match="no task and no file"):  # a task.py that is here may be of any run
+        certify(load("m.safetensors"))
 
 
 def test_a_task_of_ones_own_that_is_not_kept_is_noted_by_its_files_name(own):

@@ -144,3 +144,19 @@ def test_a_matrix_as_signs():
 def test_runs_of_names():
     assert groups(["token 0", "token 1", "one", "place 0", "place 1"]) == ["token 0–1", "one", "place 0–1"]
     assert run(["a 1", "a 2", "b 0"]) == "a 1–b 0"
+
+
+def test_a_proof_is_of_the_models_own_task_and_of_no_other():
+    """Both tasks have the same tokens and as many inputs."""
+    model = program("addition:digits=2")
+    assert explain("addition", model).certificate.method == "proof"
+    other = explain("addition", model, task=task("modular-sum:digits=2"))
+    assert not other.certificate.right
+    assert "proof" not in other.certified
+
+
+def test_a_model_whose_task_cannot_be_had_is_shown_without_a_certificate():
+    noted = program("min:n=5")
+    for name in ("mine.py", "discover/isosceles:n=16"):
+        model = noted.with_(notes={"decode_steps": 1, "task": name})
+        assert explain("a file", model).certificate is None

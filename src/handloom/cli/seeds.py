@@ -23,14 +23,12 @@ Reopen = Callable[[Path], AbstractContextManager["Training"]]  # from a run's fo
 
 def begin(seeds: list[int], prepare: Prepare, path: Path | None, name: str, called: str, more: dict[str, str]) -> Path:
     """A folder with a run for each seed, none of them trained yet."""
-    from handloom.core import HandloomError
     from handloom.learn.folder import Folder
     from handloom.learn.listing import SEED, seed_folders
     from handloom.learn.runs import kept
 
+    check_alone()
     training = prepare(seeds[0])
-    if training.processes.count > 1:
-        raise HandloomError("--seeds trains one run after the other in one process; start it without torchrun")
     parent = Folder.new(path, called)
     try:
         for seed in seeds:
@@ -45,15 +43,25 @@ def begin(seeds: list[int], prepare: Prepare, path: Path | None, name: str, call
     return parent.path
 
 
+def check_alone() -> None:
+    from handloom.core import HandloomError
+    from handloom.learn.processes import Processes
+
+    if Processes().count > 1:
+        raise HandloomError("several seeds are trained one after the other in one process; start it without torchrun")
+
+
 def train_all(parent: Path, reopen: Reopen, tensorboard: bool, as_json: bool) -> int:
     """Train those that are not done, one after the other, and tell what came of all; the exit code."""
     from handloom.cli.learn import run_and_show
     from handloom.learn.listing import read_run, seed_folders
 
+    check_alone()
     folders = seed_folders(parent)
     for number, path in enumerate(folders, 1):
         with reopen(path) as training:
-            if training.where.step >= training.settings.steps or training.is_over():
+            over = training.where.step >= training.settings.steps or training.is_over()
+            if over and not training.is_due():
                 print(f"{path}: done, at step {training.where.step:,}", file=sys.stderr)
                 continue
             print(f"{path}: run {number} of {len(folders)}", file=sys.stderr)
@@ -77,8 +85,11 @@ def tell(parent: Path, runs: list["Run"], as_json: bool) -> None:
         print_json(whole | {"spread": {n: vars(s) for n, s in found.items()}, "runs": [run.to_json() for run in runs]})
         return
     for run in runs:
+        loss = "" if run.loss is None else f", loss {run.loss:.4f}"
         success = "" if run.success is None else f", {run.success:.1%} right"
-        print(f"{run.path}: {run.steps or 0:,} steps, loss {run.loss or 0.0:.4f}{success}")
+        print(f"{run.path}: {run.steps or 0:,} steps{loss}{success}")
     parts = [f"loss {found['loss'].told('.4f')}"] if "loss" in found else []
     parts += [f"right {found['success'].told('.1%')}"] if "success" in found else []
-    print(f"{parent}: mean ± standard deviation of {len(runs)} runs (least to most): {', '.join(parts)}")
+    measured = sum(run.loss is not None for run in runs)
+    if parts:
+        print(f"{parent}: mean ± standard deviation of {measured} runs (least to most): {', '.join(parts)}")

@@ -89,7 +89,8 @@ class Watched:
         self.used: float | None = None  # seconds of the processor until it was late
         self.signals: list[int] = []
         for kind in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(kind, self.pass_on)
+            if signal.getsignal(kind) is not signal.SIG_IGN:  # what is ignored stays so
+                signal.signal(kind, self.pass_on)
 
     def pass_on(self, kind: int, frame: Any) -> None:
         """Ctrl-C reaches the child too if it comes from a terminal, and two end it at once. So it gets another signal
@@ -108,6 +109,8 @@ class Watched:
                 self.end_if_stuck()
         self.hear(0)
         code = os.waitstatus_to_exitcode(ended[1])
+        if code < 0:
+            show_cursor()
         if self.signals and code < 0:
             raise typer.Exit(128 + self.signals[0])
         if code and not self.has_ended:
@@ -137,8 +140,7 @@ class Watched:
             return
         os.kill(self.child, signal.SIGKILL)
         os.waitpid(self.child, 0)
-        if sys.stderr.isatty():
-            print("\x1b[?25h", file=sys.stderr)  # the view had hidden the cursor
+        show_cursor()
         late = f"{GRACE + self.slack - self.left:.0f} s after the limit of {self.seconds:g} s"
         raise HandloomError(f"{where or 'the run'}: not ended {late}, so it was stopped{self.what_is_left()}")
 
@@ -159,12 +161,19 @@ class Watched:
 
     def what_is_left(self) -> str:
         """What can be done with a run that was stopped, in words. Of one that never began nothing is left."""
-        if not self.told or (Path(self.told["folder"]) / "metrics.jsonl").exists():
+        kept = ("metrics.jsonl", "records.jsonl")
+        if not self.told or any((Path(self.told["folder"]) / name).exists() for name in kept):
             return self.how_to_resume()
         from handloom.learn.folder import Folder
 
         Folder(Path(self.told["folder"]), [Path(one) for one in self.told["made"]]).remove()
         return f"; what it had found is in {self.told['store']}" if Path(self.told["store"]).exists() else ""
+
+
+def show_cursor() -> None:
+    """The view of a child that was killed had hidden it."""
+    if sys.stderr.isatty():
+        print("\x1b[?25h", end="", file=sys.stderr, flush=True)
 
 
 def processor(pid: int) -> tuple[str, float]:

@@ -70,14 +70,13 @@ def show(
     from handloom.core.files import check_place, check_suffix, write_atomically
     from handloom.core.finding import find
     from handloom.tasks import task as task_named
-    from handloom.tasks import task_of
     from handloom.view.show import as_page, as_text, explain
 
     if output:
         check_place(output)
         check_suffix(output, "a page", ".html", ".htm")
     chosen, folder = find(model)
-    explanation = explain(model, chosen, example, task_named(task) if task else task_of(chosen, folder))
+    explanation = explain(model, chosen, example, task_named(task) if task else None, folder)
     if output:
         write_atomically(output, as_page(explanation).encode())
     if as_json:

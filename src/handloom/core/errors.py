@@ -5,11 +5,13 @@ and exits with code 2; in Python it is a `ValueError`, so code that catches thos
 """
 
 import math
+import site
 import traceback
 from pathlib import Path
 from sysconfig import get_path
 
-LIBRARIES = (Path(__file__).parent.parent, *map(Path, (get_path("stdlib"), get_path("purelib"), get_path("platlib"))))
+INSTALLED = {*map(get_path, ("stdlib", "purelib", "platlib")), *site.getsitepackages(), site.getusersitepackages()}
+LIBRARIES = (Path(__file__).parent.parent, *map(Path, sorted(INSTALLED)))
 
 
 class HandloomError(ValueError):

@@ -129,6 +129,8 @@ def trial(problem: Problem, settings: Settings, seconds: float, watch: Callable[
     with tempfile.TemporaryDirectory() as folder:
         store = Store.open(Path(folder) / "records.sqlite")
         run = Discovery(problem, settings, store, seconds=seconds, clock=cpu_clock, watch=watch).run()
+    if run.halted:  # a run that was cut short is nothing to compare with
+        raise KeyboardInterrupt
     best = run.best
     return Trial(
         seed=settings.seed,

@@ -18,7 +18,7 @@ import numpy as np
 from handloom.discover.problem import Problem, arity, asked
 from handloom.discover.spaces import Construction
 
-LEAST_ASKED, MOST_ASKED = 10_000, 50_000  # questions to rules; all of them take a fraction of a second
+LEAST_ASKED, MOST_ASKED = 200, 50_000  # questions to rules; of most rules all of them take a fraction of a second
 
 
 def greedy(problem: Problem, seed: int, stop: Callable[[], bool] = lambda: False) -> Construction:
@@ -42,7 +42,7 @@ def greedy(problem: Problem, seed: int, stop: Callable[[], bool] = lambda: False
             continue
         for forbidden in answers(problem, chosen, new):
             left -= 1
-            if forbidden or (left % 1_000 == 0 and over()):
+            if forbidden or (left % 100 == 0 and over()):
                 break
         else:
             chosen.append(new)

@@ -29,6 +29,7 @@ from handloom.discover.settings import Settings
 from handloom.discover.store import Store
 from handloom.learn.folder import PROBLEM as COPY
 from handloom.learn.folder import Folder, unsealed
+from handloom.tasks.user_file import python_file
 
 
 def discover(problem: str | Problem, **how: Any) -> Discovery:
@@ -87,11 +88,15 @@ def keep(discovery: Discovery, folder: Folder, name: str | None) -> None:
         "seed": discovery.settings.seed,
         "store": str(discovery.store.path.absolute()),
     }
-    path, colon, parameters = name.partition(".py") if name else ("", "", "")
-    if colon and what_is(Path(f"{path}.py")) == "file":
-        folder.copy_python(Path(f"{path}.py"), COPY)
-        about["asked"] = COPY + parameters
-    folder.write_about(about)
+    try:
+        if name and (file := python_file(name)):
+            path, parameters = file
+            folder.copy_python(path, COPY)
+            about["asked"] = COPY + (f":{parameters}" if parameters else "")
+        folder.write_about(about)
+    except BaseException:
+        folder.remove()
+        raise
     discovery.folder, discovery.made, discovery.lock = folder.path, folder.made, folder.lock
 
 

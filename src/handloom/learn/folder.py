@@ -174,7 +174,7 @@ class Folder:
     def remove(self) -> None:
         """Leave nothing behind of a run that never began: no file that is a run's, no folder that was made for it."""
         imported = self.imported()
-        packages = {file.parent for file in imported} - {self.path}
+        packages = {place for file in imported for place in file.parents if self.path in place.parents}
         clear(self.path)
         for file in (*imported, self.path / LOCK):
             file.unlink(missing_ok=True)

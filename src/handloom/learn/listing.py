@@ -17,7 +17,7 @@ from typing import Any
 from handloom.core import HandloomError
 from handloom.core.config import is_number
 from handloom.core.files import one_line, what_is
-from handloom.learn.folder import COPIES, METRICS
+from handloom.learn.folder import COPIES, METRICS, Folder, unsealed
 
 DEEP = 3  # folders in folders that are looked through
 TAIL = 65_536  # bytes in which the last line of the metrics is looked for
@@ -75,12 +75,12 @@ def seed_folders(folder: Path) -> list[Path]:
 
 def read_run(path: Path) -> Run:
     try:
-        about = json.loads((path / "run.json").read_text("utf-8"))
-        if not isinstance(about, dict) or not isinstance(about.get("settings"), dict):
+        about = unsealed(json.loads((path / "run.json").read_text("utf-8")), Folder(path).copies())
+        if not isinstance(about.get("settings"), dict):
             raise ValueError("run.json has no settings")
         last = last_line(path / METRICS)
         return read_discovery(path, about, last) if "problem" in about else read_learning(path, about, last)
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         return Run(path, damaged=one_line(error))
 
 

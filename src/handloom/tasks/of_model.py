@@ -5,8 +5,9 @@
     >>> adder.notes["task"], task_of(adder).answer("45+78=")
     ('addition:digits=2', '123')
 
-A task from a user's own file is noted by the file's name, and looked for beside the model's file and in the current
-folder. Notes may come from anyone: they can name a task of the catalogue, or a file that is there, and nothing else.
+A task from a user's own file is noted by the file's name, and looked for beside the model's file; if it is not the
+copy that a run keeps, which is called the same in all runs, also in the current folder. Notes may come from anyone:
+they can name a task of the catalogue, or a file that is there, and nothing else.
 """
 
 import json
@@ -27,6 +28,7 @@ from handloom.tasks.catalogue import TASKS, from_file, is_rule, resolve
 from handloom.tasks.language import Language
 from handloom.tasks.task import Task
 
+COPIES = ("task.py", "strings.txt")  # what a run calls its copy of the user's file
 PROBLEM = "discover/"  # in front of the problem that a model of a discovery was trained for
 
 Noted = tuple[str, tuple[tuple[str, Any], ...]]  # a name, and parameters besides those in it
@@ -87,7 +89,8 @@ def find_task_file(name: str, folder: Path | None) -> tuple[Path, str]:
     """A user's own file that a note names, beside the model or else where we are, and the parameters behind it."""
     file, _, parameters = name.partition(":")
     if Path(file).name == file and file not in ("", ".."):
-        for place in ([folder] if folder else []) + [Path()]:
+        here = [] if file in COPIES else [Path()]  # what lies around under such a name is of another run
+        for place in ([folder] if folder else []) + here:
             if what_is(place / file) == "file":
                 return place / file, parameters
     raise HandloomError(

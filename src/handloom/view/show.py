@@ -8,6 +8,7 @@ of the stream's dimensions), `heads` ("layer.head" → words) and `mlps` ("layer
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from html import escape
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,8 @@ from handloom.core import HandloomError, Model, Trace, count, generate, trace
 from handloom.core.errors import shown
 from handloom.core.files import one_line
 from handloom.tasks import Certificate, Language, Task, certify, task_of
-from handloom.tasks.certify import ALL
+from handloom.tasks.certificate import Prove
+from handloom.tasks.certify import ALL, proven
 from handloom.tasks.task import Ids
 from handloom.view.answer import MOST as MOST_STEPS
 from handloom.view.answer import Step, as_html, as_lines, steps, table_of
@@ -40,6 +42,7 @@ class Explanation:
     model: Model
     task: Task | None
     certificate: Certificate | None
+    provable: bool  # by what its program has for its own task
     given: str  # the example
     said: str  # what the model says after it
     ids: Ids  # the example, all of its answer included
@@ -76,17 +79,24 @@ class Explanation:
         """What `handloom certify`, which takes longer, would look for."""
         if self.certificate is None or self.certificate.method != "sampled":
             return ""
-        if prover_of(self.model):
+        if self.provable:
             return f"; handloom certify {self.name} looks for a proof"
         count = self.task.count if self.task else None
         return f"; handloom certify {self.name} tries all {count:,}" if count and count <= ALL else ""
 
 
-def explain(name: str, model: Model, example: str | None = None, task: Task | Language | None = None) -> Explanation:
+def explain(
+    name: str,
+    model: Model,
+    example: str | None = None,
+    task: Task | Language | None = None,
+    folder: Path | None = None,
+) -> Explanation:
     """Run a model on an example (by default one of its task's) and gather what there is to say. The task is by default
-    that of the model's notes. An example may have the beginning of its answer behind it: 995+007=10."""
-    task = task or task_of(model)
-    task = task if isinstance(task, Task) else None
+    that of the model's notes; one of the user's own is looked for in the folder. An example may have the beginning of
+    its answer behind it: 995+007=10."""
+    prove = prover_of(model) if task is None else None
+    task = questions_of(model, folder) if task is None else task if isinstance(task, Task) else None
     check_notes(name, model)
     if task is not None and task.vocab.tokens != model.vocab.tokens:
         raise HandloomError(
@@ -105,7 +115,8 @@ def explain(name: str, model: Model, example: str | None = None, task: Task | La
         else "a model of one's own",
         model=model,
         task=task,
-        certificate=None if task is None else strongest(model, task),
+        certificate=None if task is None or task.near is not None else strongest(model, task, prove),
+        provable=prove is not None,
         given=given,
         said=model.vocab.decode(said),
         ids=whole,
@@ -113,6 +124,15 @@ def explain(name: str, model: Model, example: str | None = None, task: Task | La
         trace=run,
         answer=steps(model, run, whole, len(asked) - 1, direction_names(model)) if said else [],
     )
+
+
+def questions_of(model: Model, folder: Path | None) -> Task | None:
+    """The task that a model's notes name, if it can be had and asks questions."""
+    try:
+        found = task_of(model, folder)
+    except HandloomError:
+        return None
+    return found if isinstance(found, Task) else None
 
 
 def example_for(model: Model, task: Task | None) -> str:
@@ -136,16 +156,10 @@ def question(task: Task, text: str) -> Ids:
     raise HandloomError(f"this takes {task.takes}, or that and the beginning of its answer; it was given {shown(text)}")
 
 
-def strongest(model: Model, task: Task) -> Certificate:
+def strongest(model: Model, task: Task, prove: Prove | None) -> Certificate:
     """The strongest certificate that takes a few seconds: a proof, all inputs, or some."""
-    prove = prover_of(model)
-    if prove and model.config.block <= PROVEN and model.dtype == np.float64:
-        try:
-            proof = prove(model, None)
-            if proof.inputs == task.count:
-                return proof
-        except HandloomError:
-            pass  # it may be right all the same
+    if prove and model.config.block <= PROVEN and (proof := proven(prove, model, task.count, None)):
+        return proof
     few = task.count is not None and task.count <= 10 * CERTIFIED
     return certify(model, task, samples=None if few else CERTIFIED)
 
