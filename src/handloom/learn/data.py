@@ -117,7 +117,7 @@ def split_of(about: dict[str, Any]) -> int:
 
 
 def collect(task: Learnable, count: int, seed: int) -> Strings:
-    """So many examples of a task, or at most so many lines of a text file; 0: 10,000, or all lines."""
+    """`count` examples of a task, or up to `count` lines of a text file; 0: 10,000, or all lines."""
     rng = np.random.default_rng((seed, 0))
     if isinstance(task, Language) and task.lines is not None:
         chosen = np.sort(rng.permutation(len(task.lines))[: count or None])

@@ -258,7 +258,7 @@ def check_free(path: Path, resume: str) -> None:
     """Refuse a folder that holds anything."""
     if what_is(path) == "nothing" or (what_is(path) == "folder" and (never_began(path) or not any(path.iterdir()))):
         return
-    go_on = f", or go on with handloom {resume} {path}" if what_is(path / "run.json") == "file" else ""
+    go_on = f", or resume it with handloom {resume} {path}" if what_is(path / "run.json") == "file" else ""
     raise HandloomError(f"{path} is there already; name another folder{go_on}")
 
 

@@ -93,7 +93,7 @@ def questions(model: Model, task: Task | str | None, folder: Path | None) -> Tas
 
 
 def proven(prove: Prove, model: Model, total: int | None, progress: Progress | None) -> Certificate | None:
-    """The program's own proof, in float64; that there is none does not make the model wrong."""
+    """The program's own proof, in float64. A model without a proof may still be right."""
     if model.dtype != np.float64:
         return None
     try:

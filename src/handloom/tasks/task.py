@@ -113,5 +113,5 @@ def check_longest(what: str, tokens: int) -> None:
 
 
 def count_of_sequences(values: int, longest: int) -> int | None:
-    """How many sequences of 1 to `longest` tokens out of so many there are; None where they are very long."""
+    """How many sequences of 1 to `longest` tokens out of a vocabulary there are; None where they are very long."""
     return sum(values**length for length in range(1, longest + 1)) if longest <= COUNTED else None
