@@ -23,10 +23,10 @@ import numpy as np
 import torch
 
 from handloom.core import Config
+from handloom.learn.batches import Strings, choose
 from handloom.learn.native_trainer import NativeTrainer
 from handloom.learn.network import Transformer
 from handloom.learn.settings import Settings
-from handloom.learn.strings import Strings, choose
 from learn import CASES, load_makemore, memory, run_case, time_to_success
 
 SIZES = {  # shortest, longest, vocabulary, width, layers, heads

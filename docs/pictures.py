@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from handloom.core import trace
-from handloom.view.figure import STYLE, matplotlib_parts
-from handloom.view.heatmap import beside, heatmap
-from handloom.view.tour import hello_picture
+from handloom.view.figures.figure import STYLE, matplotlib_parts
+from handloom.view.pages.tour import hello_picture
+from handloom.view.svg.heatmap import beside, heatmap
 from handloom.write import program
 from handloom.write.taotp import load_taotp
 

@@ -26,3 +26,16 @@ def handloom(*words, cwd):
 def handloom_process(*words, cwd, **more):
     command = [sys.executable, "-m", "handloom", *map(str, words)]
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300, **more)
+
+
+def modules_after(code):
+    """The modules that are loaded once the code has run, in a new process."""
+    listing = f"{code}\nimport sys; print('\\n' + '\\n'.join(sys.modules))"
+    return set(
+        subprocess.run([sys.executable, "-c", listing], capture_output=True, text=True, check=True).stdout.split()
+    )
+
+
+COMMAND = (
+    "import sys; sys.argv = ['handloom', {words}]\nfrom handloom.cli import main\ntry: main()\nexcept SystemExit: pass"
+)

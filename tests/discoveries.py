@@ -1,7 +1,14 @@
-"""What a run of discover writes, made up."""
+"""What tests of discovery share: a small run, what is promised of its result, and the lines of a run, made up."""
 
+import json
 import random
 from collections import Counter
+
+from handloom.discover import verdict
+
+FAST = {"attempts": 40, "steps": 500, "learn": 20, "samples": 20, "layers": 1, "width": 16}
+OPTIONS = [word for name, value in FAST.items() for word in (f"--{name}", str(value))]
+CYCLES = "four-cycle-free:n=12"  # its sets are listed: nothing of it needs to be compiled
 
 
 def stats(*scores):
@@ -30,3 +37,15 @@ def metrics(generations, model=True):
             "after": stats(*(rng.randint(5, 10) for _ in range(30))) if told else None,
             "searched": stats(*(rng.randint(4, 7) for _ in range(50))),
         }
+
+
+def check_result(problem, result):
+    """What --json promises, and that it is true."""
+    assert {"best", "verified", "seconds", "construction"} <= set(result)
+    assert result["verified"] is True
+    assert verdict(problem, problem.space.read(result["construction"])) == (result["best"], None)
+
+
+def generations_done(folder):
+    path = folder / "state.json"
+    return json.loads(path.read_text())["generation"] if path.exists() else 0

@@ -8,21 +8,26 @@ from pathlib import Path
 import pytest
 
 import handloom
+from command import COMMAND, modules_after
 from handloom.core.registry import OFFERS, offered
 
 SOURCE = Path(handloom.__file__).parent
-BELOW = {
-    "core": set(),
-    "tasks": {"core"},
-    "write": {"core", "tasks"},
-    "learn": {"core", "tasks"},
-    "read": {"core", "tasks"},
-    "discover": {"core", "tasks", "learn"},
-    "lab": {"core", "tasks", "write", "learn", "read", "discover"},
-    "share": {"core", "tasks", "write", "learn", "read", "discover"},
-    "view": {"core", "tasks", "write", "learn", "read", "discover", "lab", "share"},
-    "cli": {"core", "tasks", "write", "learn", "read", "discover", "lab", "share", "view"},
-}
+ORDER = [
+    "core",
+    "tasks",
+    "runs",
+    "write",
+    "learn",
+    "read",
+    "share",
+    "discover",
+    "view",
+    "lab",
+    "studio",
+    "cli",
+]  # each imports from those before it
+SIDE_BY_SIDE = {"write", "learn", "read", "share"}  # except that these do not import each other
+BELOW = {room: set(ORDER[: ORDER.index(room)]) - (SIDE_BY_SIDE if room in SIDE_BY_SIDE else set()) for room in ORDER}
 MODULES = sorted(SOURCE.rglob("*.py"))
 
 
@@ -75,19 +80,6 @@ def test_what_a_room_asks_of_one_below_it_is_in_one_list_and_there():
             texts = [node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant)]
             named = [text for text in texts if isinstance(text, str) and text.startswith("handloom.")]
             assert layers_of(name.partition(":")[0] for name in named) <= BELOW[room] | {room}, path
-
-
-def modules_after(code):
-    """The modules that are loaded once the code has run, in a new process."""
-    listing = f"{code}\nimport sys; print('\\n' + '\\n'.join(sys.modules))"
-    return set(
-        subprocess.run([sys.executable, "-c", listing], capture_output=True, text=True, check=True).stdout.split()
-    )
-
-
-COMMAND = (
-    "import sys; sys.argv = ['handloom', {words}]\nfrom handloom.cli import main\ntry: main()\nexcept SystemExit: pass"
-)
 
 
 def test_help_loads_neither_numpy_nor_torch():

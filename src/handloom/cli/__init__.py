@@ -10,10 +10,10 @@ from io import TextIOWrapper
 
 import typer
 
-from handloom.cli.attention import heatmap
 from handloom.cli.certify import certify
 from handloom.cli.curves import curves
 from handloom.cli.discover import discover
+from handloom.cli.heatmap import heatmap
 from handloom.cli.info import info
 from handloom.cli.learn import learn, resume
 from handloom.cli.planned import ANY, compile, export

@@ -25,7 +25,7 @@ def curves(
     handloom curves runs
     """
     from handloom.core import HandloomError
-    from handloom.view.curves import draw_curves
+    from handloom.view.figures.curves import draw_curves
 
     found = dict(pair for run in runs for pair in curves_in(run))
     if not found:

@@ -13,8 +13,8 @@ from handloom.cli.arguments import JsonOption, SeedOption, option, print_json
 
 if TYPE_CHECKING:
     from handloom.cli.time_limit import Tell
-    from handloom.discover.loop import Discovery
-    from handloom.discover.store import Record
+    from handloom.discover.loop.loop import Discovery
+    from handloom.discover.records.store import Record
 
 PROBLEM_HELP = "A problem with its parameters (isosceles:n=16), or a Python file that defines `problem`."
 RUN, MODEL, SEARCH = "Run", "Model", "Search"
@@ -161,7 +161,7 @@ def limit(seconds: float | None, minutes: float | None) -> float | None:
 
 
 def begun(problem: str, store: Path | None, out: Path | None, how: dict[str, Any]) -> "Discovery":
-    from handloom.discover.runs import begin, keep
+    from handloom.discover.loop.runs import begin, keep
     from handloom.learn.folder import Folder
 
     discovery = begin(problem, store=store or "records.sqlite", **how)
@@ -170,15 +170,15 @@ def begun(problem: str, store: Path | None, out: Path | None, how: dict[str, Any
 
 
 def reopened(folder: Path, store: Path | None, how: dict[str, Any]) -> "Discovery":
-    from handloom.discover.runs import reopen
+    from handloom.discover.loop.runs import reopen
 
     return reopen(folder, store, **how)
 
 
 def show(discovery: "Discovery", as_json: bool, tell: "Tell") -> None:
     """Run it, and let the user see it."""
-    from handloom.cli.discovery_view import DiscoveryView
-    from handloom.view.discovery_page import discovery_page
+    from handloom.cli.live.discovery import DiscoveryView
+    from handloom.view.pages.discovery import discovery_page
 
     folder, store = discovery.folder, discovery.store
     assert folder is not None
@@ -221,7 +221,7 @@ def show(discovery: "Discovery", as_json: bool, tell: "Tell") -> None:
 def run(discovery: "Discovery") -> None:
     """One that has lost its workers can be resumed; say how."""
     from handloom.core import HandloomError
-    from handloom.discover.executors import Lost
+    from handloom.discover.loop.executors import Lost
 
     try:
         discovery.run()
@@ -236,7 +236,7 @@ def is_only_greedy(discovery: "Discovery", best: "Record | None") -> bool:
 
 def sentence(discovery: "Discovery", best: "Record") -> str:
     """What was found, in a line."""
-    from handloom.discover.progress import came_from
+    from handloom.discover.loop.progress import came_from
 
     known = discovery.problem.best_known
     beside = "" if known is None else f" (best known: {known})"
@@ -262,8 +262,8 @@ def list_problems(as_json: bool) -> None:
 
 def show_comparison(problem: str, seconds: float, seeds: int, choices: dict[str, Any], as_json: bool) -> None:
     """With and without the model."""
-    from handloom.cli.discovery_view import DiscoveryView
-    from handloom.discover.compare import compare
+    from handloom.cli.live.discovery import DiscoveryView
+    from handloom.discover.loop.compare import compare
 
     with DiscoveryView() as view:
         result = compare(problem, seconds, seeds, choices, view)

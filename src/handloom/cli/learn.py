@@ -85,7 +85,7 @@ def learn(
     handloom learn parity --seeds 5
     """
     from handloom.cli.seeds import begin, train_all
-    from handloom.learn.experiments import look_up
+    from handloom.lab.talk import look_up
     from handloom.learn.options import with_width
     from handloom.learn.runs import kept, prepare
 
@@ -207,7 +207,7 @@ def show(training: "Training", tensorboard: bool, as_json: bool) -> int:
 
 def run_and_show(training: "Training", tensorboard: bool) -> None:
     """Run it, and let the user see how far it is."""
-    from handloom.cli.training_view import TrainingView
+    from handloom.cli.live.training import TrainingView
 
     folder, data = training.folder, training.data
     assert folder is not None

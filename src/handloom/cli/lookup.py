@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from handloom.cli.arguments import JsonOption, print_json
-from handloom.cli.progress import Slowly
+from handloom.cli.live.progress import Slowly
 
 
 def precision(
@@ -28,9 +28,9 @@ def precision(
     from dataclasses import asdict
 
     from handloom.core.files import check_place
-    from handloom.view.figure import check_format
-    from handloom.view.lookup_figure import draw
-    from handloom.write.lookup_evaluation import QUICK, evaluate
+    from handloom.lab.lookup_figure import draw
+    from handloom.lab.lookup_precision import QUICK, evaluate
+    from handloom.view.figures.figure import check_format
 
     check_place(output)
     check_format(output)
@@ -65,7 +65,7 @@ def ngrams(
     from handloom.core.files import MODEL_FILE, check_ordinary, check_place, check_suffix
     from handloom.tasks.lookup import ngrams as table_of
     from handloom.tasks.lookup import table_task
-    from handloom.write.lookup import tied_table
+    from handloom.write.book.lookup import tied_table
 
     if output:
         check_place(output)

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from handloom.cli.arguments import JsonOption, print_json
-from handloom.cli.progress import Slowly
+from handloom.cli.live.progress import Slowly
 
 if TYPE_CHECKING:
     from handloom.discover.problem import Problem
+    from handloom.discover.records.store import Record, Store
     from handloom.discover.spaces import Construction
-    from handloom.discover.store import Record, Store
 
     Brought = tuple[Problem, Construction, dict[str, Any]]  # what is to be kept, and its origin
 
@@ -59,7 +59,7 @@ def records(
     handloom records no-three-in-line:n=10 --import by_hand.txt
     handloom records my_problem.py --verify
     """
-    from handloom.discover.store import Store
+    from handloom.discover.records.store import Store
 
     if bring is not None:
         bring_in(bring, store, problem, as_json)
@@ -146,7 +146,7 @@ def show(store: "Store", chosen: "list[Record]", asked: str | None, as_json: boo
 
 def as_objects(store: "Store", chosen: "list[Record]", asked: str | None) -> list[dict[str, Any]]:
     """Records for JSON, with the best known values of their problems."""
-    from handloom.discover.exchange import as_object
+    from handloom.discover.records.exchange import as_object
 
     known = best_known_of(store, chosen, asked)
     return [as_object(record) | {"best_known": known[record.problem]} for record in chosen]
@@ -187,7 +187,7 @@ def how_found(origin: dict[str, Any]) -> str:
 def verify_again(store: "Store", chosen: "list[Record]", asked: str | None, as_json: bool) -> None:
     """Each record by its problem, in plain Python, and the file as a whole."""
     from handloom.core import HandloomError
-    from handloom.discover.exchange import as_object
+    from handloom.discover.records.exchange import as_object
 
     store.check_whole()
     reasons, unknown = reasons_against(chosen, asked)
@@ -208,7 +208,7 @@ def verify_again(store: "Store", chosen: "list[Record]", asked: str | None, as_j
 def reasons_against(chosen: "list[Record]", asked: str | None) -> tuple[dict[int, str | None], dict[str, str]]:
     """By the record's number what is wrong with it, if anything; by the problem's name why it cannot be had."""
     from handloom.core import HandloomError
-    from handloom.discover.store import wrong
+    from handloom.discover.records.store import wrong
 
     reasons: dict[int, str | None] = {}
     unknown: dict[str, str] = {}
@@ -234,7 +234,7 @@ def by_problem(chosen: "list[Record]") -> "Iterable[tuple[str, list[Record]]]":
 def draw_all(chosen: "list[Record]", asked: str | None, path: Path) -> Iterator[str]:
     """One picture in a file, or one of each in a folder; what was drawn."""
     from handloom.core import HandloomError
-    from handloom.view.constructions import draw
+    from handloom.view.svg.constructions import draw
 
     one = path.suffix.lower() in PICTURES
     if not chosen:
@@ -269,7 +269,7 @@ def export_all(store: "Store", chosen: "list[Record]", asked: str | None, path: 
     import json
 
     from handloom.core.files import write_atomically
-    from handloom.discover.exchange import as_paragraph
+    from handloom.discover.records.exchange import as_paragraph
 
     if path.suffix.lower() == ".txt":
         problems = {name: problem_or_none(name, asked) for name, _ in by_problem(chosen)}
@@ -287,9 +287,9 @@ def export_all(store: "Store", chosen: "list[Record]", asked: str | None, path: 
 def bring_in(path: Path, store: Path, asked: str | None, as_json: bool) -> None:
     """Keep what a file has, if it is legal. Nothing is kept of a file that cannot be read to its end."""
     from handloom.core import HandloomError
-    from handloom.discover.canonical import form_of
-    from handloom.discover.exchange import as_object
-    from handloom.discover.store import NotLegal, Store
+    from handloom.discover.records.exchange import as_object
+    from handloom.discover.records.store import NotLegal, Store
+    from handloom.discover.search.canonical import form_of
 
     brought = brought_by(path, asked)
     opened = Store.open(store)
@@ -322,7 +322,7 @@ def brought_by(path: Path, asked: str | None) -> "list[Brought]":
     """The constructions in a file, each with its problem: the one asked for, or what the file says."""
     from handloom.core import HandloomError
     from handloom.discover.catalogue import problem_named
-    from handloom.discover.exchange import constructions, written_in
+    from handloom.discover.records.exchange import constructions, written_in
 
     given = None if asked is None else problem_named(asked)
     brought: list[Brought] = []

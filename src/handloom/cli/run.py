@@ -14,7 +14,7 @@ from handloom.cli.arguments import (
     find_model,
     print_json,
 )
-from handloom.cli.progress import Slowly
+from handloom.cli.live.progress import Slowly
 
 Inputs = Annotated[list[str] | None, typer.Argument(metavar="INPUT…", help="Texts to go on from; none: the empty one.")]
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from handloom.cli.arguments import JsonOption, ModelArgument, find_model, print_json
-from handloom.cli.progress import Slowly
+from handloom.cli.live.progress import Slowly
 
 if TYPE_CHECKING:
     from handloom.core import Score

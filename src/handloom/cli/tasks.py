@@ -12,7 +12,7 @@ def tasks(as_json: JsonOption = False) -> None:
     from rich.console import Console
     from rich.table import Column, Table
 
-    from handloom.learn.experiments import EXPERIMENTS
+    from handloom.lab.talk import EXPERIMENTS
     from handloom.tasks.catalogue import TASKS
     from handloom.tasks.naming import usage
 

@@ -21,7 +21,7 @@ def tour(
     from rich.syntax import Syntax
 
     from handloom.core.files import check_place, check_suffix, write_atomically
-    from handloom.view.tour import page, take
+    from handloom.view.pages.tour import page, take
 
     check_place(output)
     check_suffix(output, "a page", ".html", ".htm")

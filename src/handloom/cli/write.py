@@ -70,7 +70,7 @@ def show(
     from handloom.core.files import check_place, check_suffix, write_atomically
     from handloom.core.finding import find
     from handloom.tasks import task as task_named
-    from handloom.view.show import as_page, as_text, explain
+    from handloom.view.pages.show import as_page, as_text, explain
 
     if output:
         check_place(output)
@@ -133,8 +133,8 @@ def encodings(
     from rich.console import Console
     from rich.table import Table
 
-    from handloom.cli.progress import Slowly
-    from handloom.view.encodings_figures import figures
+    from handloom.cli.live.progress import Slowly
+    from handloom.lab.encodings_figures import figures
 
     with Slowly("figures drawn") as progress:
         findings = figures(output, progress)

@@ -27,8 +27,8 @@ import numpy as np
 from handloom.core.config import is_number, whole
 from handloom.core.engines import Decoder, Decoding, Draw, WholeRows, choose_engine, fastest
 from handloom.core.errors import HandloomError, shown
-from handloom.core.formats import parse
 from handloom.core.guides import Guide, Guided
+from handloom.core.regex import parse
 from handloom.core.registry import offered
 from handloom.core.sites import Edits
 from handloom.core.tokens import Sizes, check_tokens

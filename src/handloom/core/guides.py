@@ -1,6 +1,6 @@
 """Guides: which tokens may come next so that a text still comes to match a format.
 
-    >>> from handloom.core.formats import parse
+    >>> from handloom.core.regex import parse
     >>> vocab = Vocab(("0", "1", "no", "ne", "<end>"), separator="", eos="<end>")
     >>> guide = Guide(parse("[01]{2,4}|none"), vocab)
     >>> guide.allowed(guide.begin([], room=9), room=9)      # what the text may begin with
@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from handloom.core.errors import HandloomError, shown
-from handloom.core.formats import START, Format, bits, union
+from handloom.core.regex import START, Format, bits, union
 from handloom.core.vocab import Vocab
 
 NEVER = 2**31 - 1  # more tokens than any format needs

@@ -17,7 +17,7 @@ from handloom.discover.problem import Problem, Verdict, verdict
 from handloom.discover.spaces import copies, graph, grid, permutation, subsets, word
 
 if TYPE_CHECKING:
-    from handloom.discover.runs import discover as discover
+    from handloom.discover.loop.runs import discover as discover
 
 __all__ = ["Problem", "Verdict", "copies", "discover", "graph", "grid", "permutation", "subsets", "verdict", "word"]
 
@@ -25,4 +25,4 @@ __all__ = ["Problem", "Verdict", "copies", "discover", "graph", "grid", "permuta
 def __getattr__(name: str) -> Any:
     if name != "discover":
         raise AttributeError(f"module 'handloom.discover' has no attribute {name!r}; it has {', '.join(__all__)}")
-    return import_module("handloom.discover.runs").discover
+    return import_module("handloom.discover.loop.runs").discover

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from handloom.core import Config, HandloomError, Model, Vocab
 from handloom.core.errors import shown, told
+from handloom.learn.batches import MASK, Strings
 from handloom.learn.kinds import CELLS, KINDS, MAKEMORE, needing_torch
 from handloom.learn.learner import Learner
 from handloom.learn.network import Transformer, bag_of_words, bigram
 from handloom.learn.settings import Settings
-from handloom.learn.strings import MASK, Strings
 from handloom.tasks import Language, Task
 from handloom.tasks.task import Learnable
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from handloom.core import HandloomError, Vocab
 from handloom.core.errors import shown, told
-from handloom.learn.strings import Strings
+from handloom.learn.batches import Strings
 from handloom.tasks import Language
 from handloom.tasks.task import Ids, Learnable
 

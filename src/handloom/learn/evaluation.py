@@ -14,8 +14,8 @@ import numpy as np
 
 from handloom.core import HandloomError
 from handloom.core.errors import told
+from handloom.learn.batches import Strings
 from handloom.learn.data import drawn
-from handloom.learn.strings import Strings
 from handloom.tasks import Language
 from handloom.tasks.task import Ids, Learnable, Verdict
 

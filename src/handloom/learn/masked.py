@@ -12,7 +12,7 @@ import numpy as np
 from handloom.core import Model
 from handloom.core.decoding import chooser
 from handloom.core.engines import choose_engine
-from handloom.learn.strings import MASK
+from handloom.learn.batches import MASK
 from handloom.tasks.task import Ids
 
 

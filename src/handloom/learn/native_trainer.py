@@ -16,8 +16,8 @@ from handloom.core import Config, native
 from handloom.core.native.arrays import Arrays as Layout
 from handloom.core.native.arrays import config_struct, fixed_positions
 from handloom.core.native.library import AdamWStruct, StringsStruct, pointer
+from handloom.learn.batches import Strings
 from handloom.learn.settings import Settings
-from handloom.learn.strings import Strings
 
 Arrays = dict[str, np.ndarray[Any, Any]]
 

@@ -19,12 +19,12 @@ from handloom.core.errors import shown
 from handloom.core.files import one_line, what_is
 from handloom.learn.beginnings import fine_tuned, from_scratch, learner_from_json
 from handloom.learn.data import Data, check_draws, split_of
-from handloom.learn.engines import choose
 from handloom.learn.folder import CHECKPOINT, COPIES, Folder
 from handloom.learn.kinds import SIZES, find_either
 from handloom.learn.options import listed, with_width
 from handloom.learn.processes import Processes
 from handloom.learn.settings import Settings
+from handloom.learn.trainers import choose
 from handloom.learn.training import Training, Watch
 from handloom.tasks import Language
 from handloom.tasks.catalogue import from_file, full_name, users_file

@@ -18,10 +18,10 @@ from torch import Tensor
 
 from handloom.core import Vocab, torch_engine
 from handloom.core.memory import keep_freed_memory
+from handloom.learn.batches import NOTHING, Batch, Lanes, Strings, lanes_of, masked_lanes_of
 from handloom.learn.network import Arrays, Network
 from handloom.learn.processes import Processes
 from handloom.learn.settings import Settings
-from handloom.learn.strings import NOTHING, Batch, Lanes, Strings, lanes_of, masked_lanes_of
 
 AT_ONCE = 100  # strings in a group, where nothing is learnt
 

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from handloom.core import HandloomError
+from handloom.learn.batches import choose
 from handloom.learn.data import Data
-from handloom.learn.engines import choose as choose_engine
 from handloom.learn.evaluation import Evaluation, Examiner, seed_at
 from handloom.learn.folder import Folder
 from handloom.learn.learner import Learner
 from handloom.learn.processes import Processes
 from handloom.learn.settings import Settings
-from handloom.learn.strings import choose
+from handloom.learn.trainers import choose as choose_engine
 from handloom.tasks.task import Learnable
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ import numpy as np
 from handloom.core import HandloomError, Vocab
 from handloom.core.config import is_number
 from handloom.core.errors import shown
-from handloom.tasks.encodings import Encoding, encoding
+from handloom.tasks.number_tokens import Encoding, encoding
 from handloom.tasks.task import Ids, Task, whole_within
 
 Array = np.ndarray[Any, Any]

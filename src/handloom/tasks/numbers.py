@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from handloom.core import Vocab
-from handloom.tasks.encodings import read_integer, write_integer
+from handloom.tasks.number_tokens import read_integer, write_integer
 from handloom.tasks.sums import Pair
 from handloom.tasks.task import Ids, Task, whole_within
 

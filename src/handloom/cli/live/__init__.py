@@ -1,0 +1,1 @@
+"""What one sees while a command runs."""

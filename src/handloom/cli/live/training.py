@@ -1,0 +1,90 @@
+"""What one sees of a training run: on a terminal a few lines that change, elsewhere a line at every evaluation and, at
+least, every ten seconds."""
+
+import sys
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from handloom.cli.live.progress import PAUSE, screen
+
+if TYPE_CHECKING:
+    from handloom.learn.training import Report
+
+SHOWN, WIDE = 5, 60  # samples; characters of the bar
+REFRESH = 0.1  # seconds
+
+
+class TrainingView:
+    """`with TrainingView("runs/x", "native", "90 strings") as view:` and call view(report) after every step. The loss
+    it shows is the mean since the last evaluation, as in metrics.jsonl."""
+
+    def __init__(self, title: str, engine: str, data: str, loss_of: str = "held out") -> None:
+        self.title, self.engine, self.data, self.loss_of = title, engine, data, loss_of
+        self.live: Any = None
+        self.next = time.monotonic()
+        self.first: tuple[int, float] | None = None  # step and seconds at which this view began
+        self.evaluated: Report | None = None
+
+    def __enter__(self) -> "TrainingView":
+        print(f"data: {self.data}", f"engine: {self.engine}", sep="\n", file=sys.stderr, flush=True)
+        self.live = screen()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self.live is not None:
+            self.live.stop()
+
+    def __call__(self, report: "Report") -> None:
+        if self.first is None:
+            self.first = report.step, report.seconds
+        if report.evaluation is not None:
+            self.evaluated = report
+        now = time.monotonic()
+        if now < self.next and report.evaluation is None:
+            return
+        self.next = now + (REFRESH if self.live is not None else PAUSE)
+        if self.live is not None:
+            self.live.update(self.picture(report), refresh=True)
+        else:
+            print(self.line(report), file=sys.stderr, flush=True)
+
+    def pace(self, report: "Report") -> list[str]:
+        """Steps per second since this view began and the time that is left, once there is something to go by."""
+        assert self.first is not None
+        done, seconds = report.step - self.first[0], report.seconds - self.first[1]
+        if done <= 0 or seconds <= 0.0:
+            return []
+        return [f"{done / seconds:.1f} per second", f"{duration((report.steps - report.step) * seconds / done)} left"]
+
+    def line(self, report: "Report") -> str:
+        step, rest = f"step {report.step:,} of {report.steps:,}", [f"loss {report.loss:.4f}", *self.pace(report)]
+        if report.evaluation is not None:
+            return f"{step}: {self.measures(report)}; {', '.join(rest)}"
+        return ", ".join([step, *rest])
+
+    def measures(self, report: "Report") -> str:
+        """What an evaluation has found."""
+        return f"{self.loss_of} {report.held_out:.4f}, {report.evaluation}"
+
+    def picture(self, report: "Report") -> Any:
+        from rich.console import Group
+        from rich.text import Text
+
+        done = WIDE * report.step // max(1, report.steps)
+        parts: list[Any] = [
+            Text("  ".join([self.title, f"step {report.step:,} of {report.steps:,}", *self.pace(report)])),
+            Text("━" * done, style="green") + Text("━" * (WIDE - done), style="dim"),
+            Text(f"loss {report.loss:.4f}"),
+        ]
+        if (seen := self.evaluated) is not None and (e := seen.evaluation) is not None:
+            parts += [Text(f"at step {seen.step:,}: {self.measures(seen)}")]
+            parts += [Text(f"  {sample[:100]}", style="dim") for sample in e.samples[:SHOWN]]
+        return Group(*parts)
+
+
+def duration(seconds: float) -> str:
+    """A time as people say it: 40 s, 12 min, 3.5 h."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,1 @@
+"""The loop of discovery: settings, pool, ledger, executors, run folders."""

@@ -1,0 +1,143 @@
+"""The control: is it the transformer that helps? The same problem with it and without it, at equal CPU time.
+
+Both are run with the same seeds, one after the other, each until the process has used so much CPU time (of all its
+threads). A difference is given with its standard error and with how likely one as large would be by chance: of all ways
+to exchange with and without within the seeds, the share that give a mean at least as far from 0.
+"""
+
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from handloom.core import HandloomError
+from handloom.discover.catalogue import problem_named
+from handloom.discover.loop.loop import Discovery
+from handloom.discover.loop.progress import Progress
+from handloom.discover.loop.settings import Settings
+from handloom.discover.problem import Number, Problem
+from handloom.discover.records.store import Store
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One run of the comparison."""
+
+    seed: int
+    model: bool
+    best: Number | None
+    reached: float | None  # seconds until the best was there
+    by_model: bool  # whether it was the model that said it
+    generations: int
+    cpu: float  # seconds that all threads took together
+
+
+@dataclass(frozen=True)
+class Comparison:
+    problem: str
+    seconds: float
+    trials: tuple[Trial, ...]
+
+    def bests(self, model: bool) -> list[Number]:
+        return [trial.best or 0 for trial in self.trials if trial.model == model]
+
+    @property
+    def differences(self) -> list[Number]:
+        """With the model less without it, a number a seed."""
+        return [a - b for a, b in zip(self.bests(True), self.bests(False), strict=True)]
+
+    @property
+    def error(self) -> float | None:
+        """The standard error of the mean difference; None where the differences are all the same, and tell nothing of
+        how much they vary."""
+        return float(statistics.stdev(self.differences) / len(self.differences) ** 0.5) or None
+
+    @property
+    def chance(self) -> float:
+        return chance(self.differences)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "problem": self.problem,
+            "seconds": self.seconds,
+            "with": self.bests(True),
+            "without": self.bests(False),
+            "difference": statistics.fmean(self.differences),
+            "error": self.error,
+            "chance": self.chance,
+            "trials": [asdict(trial) for trial in self.trials],
+        }
+
+    def __str__(self) -> str:
+        lines = [f"{self.problem}, {self.seconds:g} s of all cores each:"]
+        for model, word in ((True, "with the model"), (False, "search alone")):
+            bests = self.bests(model)
+            lines.append(f"  {word:15} {' '.join(map(str, bests)):30}  mean {statistics.fmean(bests):.2f}")
+        said, seeds = sum(trial.by_model for trial in self.trials), len(self.differences)
+        even = f"with each of {seeds} seeds, too few to tell the uncertainty"
+        error = even if self.error is None else f"± {self.error:.2f} (standard error of {seeds} seeds)"
+        lines.append(
+            f"  difference {statistics.fmean(self.differences):+.2f} {error}; one as large"
+            f" by chance: {self.chance:.0%}; the model led to the best in {said} of {seeds} runs"
+        )
+        return "\n".join(lines)
+
+
+def chance(differences: list[Number]) -> float:
+    """How likely a mean as far from 0 is if with and without are exchanged at random; exact, or of 2^14 ways.
+
+    >>> chance([1, 1, 1, 1])
+    0.125
+    """
+    seen = abs(sum(differences)) * (1 - 1e-9)
+    ways = list(product((1, -1), repeat=min(14, len(differences))))
+    signs = [way * (len(differences) // len(way) + 1) for way in ways]
+    return statistics.fmean(abs(sum(s * d for s, d in zip(way, differences, strict=False))) >= seen for way in signs)
+
+
+def compare(
+    problem: str | Problem,
+    seconds: float,
+    seeds: int,
+    choices: dict[str, Any],
+    watch: Callable[[Progress], None] = lambda progress: None,
+) -> Comparison:
+    """Both ways over so many seeds; `seconds` are of a machine with all its cores at work."""
+    if seeds < 2:
+        raise HandloomError("an uncertainty needs 2 seeds or more")
+    known = problem_named(problem) if isinstance(problem, str) else problem
+    order = [(seed, model) for seed in range(seeds) for model in ((True, False) if seed % 2 else (False, True))]
+    trials = [
+        trial(known, Settings.from_json(choices | {"seed": seed, "model": model}), seconds, watch)
+        for seed, model in order
+    ]
+    return Comparison(known.name, seconds, tuple(sorted(trials, key=lambda one: (one.seed, not one.model))))
+
+
+def cpu_clock() -> float:
+    """CPU time of all threads, in seconds of all cores."""
+    return time.process_time() / (os.cpu_count() or 1)
+
+
+def trial(problem: Problem, settings: Settings, seconds: float, watch: Callable[[Progress], None]) -> Trial:
+    """One run, with a store of its own, so that it finds everything for itself."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = Store.open(Path(folder) / "records.sqlite")
+        run = Discovery(problem, settings, store, seconds=seconds, clock=cpu_clock, watch=watch).run()
+    if run.halted:  # a run that was cut short is nothing to compare with
+        raise KeyboardInterrupt
+    best = run.best
+    return Trial(
+        seed=settings.seed,
+        model=settings.model,
+        best=best.score if best else None,
+        reached=best.origin.get("seconds") if best else None,
+        by_model=best is not None and best.origin["how"] == "model",
+        generations=run.generation,
+        cpu=round(run.elapsed() * (os.cpu_count() or 1), 1),
+    )

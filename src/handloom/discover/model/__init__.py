@@ -1,0 +1,1 @@
+"""The transformer of a discovery run: constructions as tokens, training on the pool, proposing more."""

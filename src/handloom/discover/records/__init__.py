@@ -1,0 +1,1 @@
+"""Records: the store of verified constructions, and their exchange as files."""

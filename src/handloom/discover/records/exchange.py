@@ -1,0 +1,219 @@
+"""Records as files: JSON and text that people and other programs read and write.
+
+    >>> from handloom.discover.spaces import grid
+    >>> board = grid(2, 3)
+    >>> print(as_text([[0, 1], [1, 2]], board))
+    . # .
+    . . #
+    >>> [board.shown(c) for c in constructions(board, Written(None, Lines((". # .", ". . #"))))]
+    [[[0, 1], [1, 2]]]
+
+JSON is a list of records as `handloom records --json` prints them, one such record, or only what a construction is: a
+list of elements, a word, or a list of several. Text is a construction a paragraph: of a grid a picture with rows of
+`0 1`, or of `.` and one of `#`, `*`, `o`; else an element a line, such as `3 5`; numbers may also stand in one line. Of
+words each line is one. A line `// problem: NAME` tells of which problem the next ones are; other lines that start with
+`//` and a space are passed over.
+
+What is read here is only well formed; whether it is legal is for the store to find out.
+"""
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from handloom.core import HandloomError
+from handloom.core.errors import shown
+from handloom.core.files import one_line
+from handloom.discover.loop.progress import came_from, started_from
+from handloom.discover.records.store import Record
+from handloom.discover.spaces import Construction, Space
+
+FREE, TAKEN = frozenset(".0"), frozenset("#*o1")  # the cells of a picture
+NOTHING = "nothing"  # a construction without elements, as text
+HEADER = "// problem: "
+
+
+class Lines(NamedTuple):
+    """A paragraph of a text file."""
+
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Written:
+    """One or more constructions as a file has them, not yet read."""
+
+    problem: str | None  # what the file says
+    value: Any  # JSON, or Lines
+    origin: dict[str, Any] = field(default_factory=dict)  # what the file says of how it was found
+
+
+def as_object(record: Record) -> dict[str, Any]:
+    """A record for JSON. All records in a store have been verified."""
+    return {
+        "problem": record.problem,
+        "score": record.score,
+        "verified": True,
+        "found": record.found,
+        "construction": record.construction,
+        "origin": record.origin,
+        "id": record.id,
+        "parent": record.parent,
+        "verified_at": record.verified,
+        "version": record.version,
+    }
+
+
+def as_paragraph(record: Record, space: Space | None = None) -> str:
+    """A record for a text file; with its space, a grid is a picture."""
+    name = record.problem if record.problem.isprintable() else json.dumps(record.problem)
+    about = f"// score {record.score}, found {record.found}, verified {record.verified} by handloom {record.version}"
+    how = ", ".join(filter(None, [f"record {record.id}", came_from(record.origin), started_from(record.origin)]))
+    how = how if how.isprintable() else json.dumps(how)
+    return f"{HEADER}{name}\n{about}\n// {how}\n{as_text(record.construction, space)}\n"
+
+
+def as_text(construction: Any, space: Space | None = None) -> str:
+    """A construction as lines of text that `constructions` reads."""
+    if isinstance(construction, str):
+        plain = construction.isprintable() and not re.search(r'\s|^"|^//', construction)
+        return construction if plain else json.dumps(construction)
+    if space is not None and space.kind == "grid" and len(space.sides) == 2:
+        taken = {tuple(point) for point in construction}
+        rows, columns = space.sides
+        return "\n".join(" ".join(".#"[(x, y) in taken] for y in range(columns)) for x in range(rows))
+    if not construction:
+        return NOTHING
+    if isinstance(construction[0], list):  # with a comma behind each, so that it is not taken for a picture
+        return "\n".join("".join(f"{number}, " for number in element).strip() for element in construction)
+    return " ".join(map(str, construction))
+
+
+def written_in(path: Path) -> list[Written]:
+    """What a file has; JSON if its name ends so, else text."""
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
+        raise HandloomError(f"{shown(str(path))} cannot be read: {why or one_line(error)}") from error
+    if path.suffix.lower() != ".json":
+        return written_in_text(text)
+    try:
+        return written_in_json(json.loads(text))
+    except HandloomError as error:
+        raise HandloomError(f"{path}: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise HandloomError(f"{path} is not JSON: {one_line(error)}") from error
+
+
+def written_in_json(value: Any) -> list[Written]:
+    objects = value if isinstance(value, list) and any(isinstance(item, dict) for item in value) else [value]
+    if not any(isinstance(item, dict) for item in objects):
+        return [Written(None, value)]
+    for item in objects:
+        if not isinstance(item, dict) or "construction" not in item:
+            raise HandloomError(f'{shown(item)} is not a record; write {{"problem": "NAME", "construction": [...]}}')
+        if not isinstance(item.get("problem"), str | None):
+            raise HandloomError(f"a record's problem is {shown(item['problem'])}; it must be a name")
+    return [Written(item.get("problem"), item["construction"], said_by(item)) for item in objects]
+
+
+def said_by(item: dict[str, Any]) -> dict[str, Any]:
+    """What a record says of how and when it was found."""
+    return {key: item[key] for key in ("found", "origin") if key in item}
+
+
+def written_in_text(text: str) -> list[Written]:
+    """The paragraphs, each with the problem that was named last."""
+    problem, found = None, []
+    for paragraph in re.split(rf"\n\s*\n|(?=^{HEADER})", "\n".join(text.splitlines()), flags=re.MULTILINE):
+        lines = [line.strip() for line in paragraph.split("\n") if line.strip()]
+        problem = next((line.removeprefix(HEADER).strip() for line in lines if line.startswith(HEADER)), problem)
+        if kept := tuple(line for line in lines if line != "//" and not line.startswith("// ")):
+            found.append(Written(problem, Lines(kept)))
+    return found
+
+
+def constructions(space: Space, written: Written) -> list[Construction]:
+    """What is written, read as constructions of that space."""
+    try:
+        if isinstance(written.value, Lines):
+            return [space.read(value) for value in in_paragraph(space, written.value.lines)]
+        return [space.read(value) for value in in_json(space, written.value)]
+    except TypeError as error:  # lists in lists
+        raise HandloomError(f"{shown(written.value)} is not a construction; {space.wanted}") from error
+
+
+def in_json(space: Space, value: Any) -> Iterable[Any]:
+    """The values that are a construction each."""
+    if space.kind == "word":
+        return value if isinstance(value, list) else [value]
+    if isinstance(value, list) and value and not all(is_element(space, item) for item in value):
+        several = all(isinstance(item, list) for item in value)
+        return [oriented(space, item) for item in value] if several else [value]
+    return [oriented(space, value)]
+
+
+def is_element(space: Space, item: Any) -> bool:
+    """Whether it is written as elements are, as opposed to constructions."""
+    if isinstance(space.elements[0], tuple):
+        return isinstance(item, list) and item != [] and not isinstance(item[0], list)
+    return not isinstance(item, list)
+
+
+def oriented(space: Space, value: Any) -> Any:
+    """Edges may be written either way."""
+    if space.kind != "graph" or not isinstance(value, list):
+        return value
+    pairs = [isinstance(edge, list) and all(type(end) is int for end in edge) for edge in value]
+    return [sorted(edge) if pair else edge for edge, pair in zip(value, pairs, strict=True)]
+
+
+def in_paragraph(space: Space, lines: tuple[str, ...]) -> Iterable[Any]:
+    """The values that are a construction each."""
+    if space.kind == "word":
+        return [as_word(space, line) for line in lines]
+    if (points := in_picture(space, lines)) is not None:
+        return [points]
+    if lines == (NOTHING,):
+        return [[]]
+    rows = [numbers(line) for line in lines]
+    if not isinstance(space.elements[0], tuple):
+        return [[number for row in rows for number in row]]
+    return [oriented(space, rows)]
+
+
+def as_word(space: Space, line: str) -> str:
+    if line.startswith('"') and ('"' not in space.index or len(line) != space.length):
+        try:
+            return str(json.loads(line))
+        except (ValueError, RecursionError):
+            return line
+    return line if any(letter.isspace() for letter in space.elements) else "".join(line.split())
+
+
+def in_picture(space: Space, lines: tuple[str, ...]) -> list[list[int]] | None:
+    """The points of a picture of the whole grid; None if it is none."""
+    rows = ["".join(line.split()) for line in lines]
+    sides = space.sides if len(space.sides) == 2 else (1, *space.sides)
+    cells = set("".join(rows))
+    if space.kind != "grid" or len(sides) != 2 or not cells <= FREE | TAKEN:
+        return None
+    if [len(row) for row in rows] != [sides[1]] * sides[0]:
+        if cells <= {"0", "1"}:  # numbers perhaps
+            return None
+        raise HandloomError(f"the picture is not of a grid with {sides[0]} rows of {sides[1]} cells each")
+    points = [[x, y] for x, row in enumerate(rows) for y, cell in enumerate(row) if cell in TAKEN]
+    return points if len(space.sides) == 2 else [[y] for _, y in points]
+
+
+def numbers(line: str) -> list[int]:
+    """`3 5`, `3, 5`, `(3, 5)` or `[3, 5]`."""
+    found = re.sub(r"[\s,;()\[\]]+", " ", line).split()
+    for text in found:
+        if not re.fullmatch(r"[+-]?[0-9]{1,18}", text):
+            raise HandloomError(f"{shown(text)} in the line {shown(line)} is not a whole number")
+    return [int(text) for text in found]

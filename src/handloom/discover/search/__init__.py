@@ -1,0 +1,1 @@
+"""Search for constructions: local search among orbits, annealing by score, symmetry, canonical forms."""

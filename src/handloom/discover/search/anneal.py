@@ -1,0 +1,249 @@
+"""Search by score: simulated annealing of words, permutations and subsets, with the user's score compiled by Numba.
+
+    >>> from handloom.discover import Problem, permutation
+    >>> def inversions(p):
+    ...     count = 0
+    ...     for i in range(len(p)):
+    ...         for j in range(i):
+    ...             count += p[j] > p[i]
+    ...     return count
+    >>> found = Annealer(Problem(permutation(5), score=inversions)).run(seed=0, steps=2_000)
+    >>> found.construction, found.score
+    ((4, 3, 2, 1, 0), 10)
+
+A step changes the construction a little and keeps the change with probability min(1, exp(change of the score / T))
+(Metropolis). T falls geometrically in cycles, each twice as long as the one before and started by reheating, hot and
+mild in turn. It is in units of the changes that were seen lately, so that no score is too large or too small for it.
+
+A problem may have a guide, a finer measure than its score: then that is climbed, and the best by it is what is found.
+
+The changes are in moves.py. A score that Numba cannot compile is called as plain Python, with the same steps.
+"""
+
+import math
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from handloom.core import HandloomError
+from handloom.core.config import is_number
+from handloom.core.errors import shown, told
+from handloom.discover.problem import Number, Problem, arity, as_array, exact_score
+from handloom.discover.search.compiling import fast, kernel, numba_says
+from handloom.discover.search.moves import (
+    Chosen,
+    Line,
+    conflict_of,
+    flip_some,
+    move,
+    nothing,
+    put_in,
+    restore,
+    tables,
+    undo_flips,
+)
+from handloom.discover.search.orbit_search import unit
+from handloom.discover.search.result import Found, completed, first_construction, known
+from handloom.discover.spaces import Construction
+
+Array = np.ndarray[Any, Any]
+
+HOT, MILD, COLD = 1.0, 0.25, 0.01  # temperatures, in changes of the score that were seen lately
+LATELY = 0.01  # the weight of the newest change in their mean
+SHORTEST = 1_000  # steps of the first cycle, about
+CHUNK = 0.05  # seconds between two looks at the clock
+NOW, BEST, CHANGE = 0, 1, 2  # the numbers: the score now, the best score, the mean change lately
+
+
+class Annealer:
+    """The search for one problem. It may run in several threads at once."""
+
+    def __init__(self, problem: Problem) -> None:
+        if problem.score is None:
+            raise HandloomError(f"{problem}: annealing needs a score; give the problem one")
+        self.problem = problem
+        subset = problem.space.is_subset
+        self.tables = tables(problem) if subset else ()
+        self.conflict = conflict_of(problem) if subset else nothing
+        moves = (self.conflict, flip_some, undo_flips) if subset else (self.conflict, move, restore)
+        compiled_walk: Any = walk
+        self.walk = compiled_walk
+        climbed = problem.guide or problem.score
+        self.kernels = (fast(climbed), *moves)
+        self.note: str | None = None
+        nowhere: tuple[Any, ...] = (self.begin(0, ()), np.ones(1, np.int64), 0, 0, HOT)  # no steps, only to compile
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # what Numba has to say about a user's code
+                self.walk(*self.kernels, *nowhere)
+        except Exception as error:  # of many kinds, for what Numba cannot compile
+            self.note = f"the score runs as plain Python, for Numba says: {numba_says(error)}"
+            self.walk, self.kernels = compiled_walk.py_func, (plain(climbed), *moves)
+
+    def run(
+        self, seed: int, steps: int, start: Construction | None = None, stop: Callable[[], bool] = lambda: False
+    ) -> Found:
+        """The best of so many steps. `stop` is asked about twenty times a second whether to end before."""
+        state = self.begin(seed, first_construction(self.problem.space, seed) if start is None else start)
+        ends, heat = cycles(max(0, steps)), HOT if start is None else MILD
+        done, chunk = self.go_on(state, ends, -1, 0, heat), 1
+        while done < steps and not stop():
+            began = time.perf_counter()
+            done = self.go_on(state, ends, done, min(steps, done + chunk), heat)
+            seconds = max(time.perf_counter() - began, 1e-6)
+            chunk = max(1, min(10 * chunk, int(chunk * CHUNK / seconds)))
+        return self.found(state, done)
+
+    def begin(self, seed: int, start: Construction) -> Line | Chosen:
+        """A state with as much of the start as is legal."""
+        space = self.problem.space
+        random = np.random.SeedSequence(seed % 2**64).generate_state(1, np.uint64) | np.uint64(1)
+        given = as_array(space, () if space.is_subset else completed(space, start))
+        common = (random, given.flatten(), given, given.reshape(-1), given.flatten(), np.zeros(3))
+        if not space.is_subset:
+            letters = len(space.elements) if space.kind == "word" else 0
+            return Line(*common, letters, given.copy(), np.zeros(2, np.int64))
+        size = len(space.elements)
+        order = (np.arange(size), np.arange(size), np.zeros(2, np.int64), np.zeros(4 * size + 8, np.int64))
+        cells, xy, *forbidden = self.tables
+        room = (np.zeros(max(5, forbidden[0].shape[1]), np.int64), np.zeros(5, np.int64))
+        state = Chosen(*common, cells, *order, *room, xy, *forbidden)
+        try:
+            put_in(self.conflict, state, np.array(known(start, size), np.int64))
+        except Exception as error:
+            raise self.explained(state, error) from error
+        return state
+
+    def go_on(self, state: Line | Chosen, ends: Array, first: int, last: int, heat: float) -> int:
+        """Walk from one step to another; step −1 is to score the start."""
+        try:
+            with np.errstate(all="ignore"):
+                reached = self.walk(*self.kernels, state, ends, first, last, heat)
+        except Exception as error:
+            self.ask_plainly(state.flat)
+            raise self.explained(state, error) from error
+        if reached < last:
+            self.ask_plainly(state.flat)
+            what = "guide" if self.problem.guide else "score"
+            raise HandloomError(
+                f"{self.problem}: its {what}, compiled, is not finite; see that no numbers are too large"
+            )
+        return last
+
+    def ask_plainly(self, flat: Array) -> None:
+        """Raise what the score or the guide has to say in plain Python, which is more than when compiled."""
+        self.worth(flat)
+        if self.problem.guide is None:
+            return
+        try:
+            with np.errstate(all="ignore"):
+                value = self.problem.guide(as_array(self.problem.space, self.read(flat)))
+        except Exception as error:
+            raise HandloomError(f"{self.problem}: its guide: {told(error)}") from error
+        value = value.item() if hasattr(value, "item") else value
+        if not is_number(value) or not math.isfinite(value):
+            raise HandloomError(f"{self.problem}: its guide is {shown(value)}; it must be a finite number")
+
+    def explained(self, state: Line | Chosen, error: Exception) -> HandloomError:
+        """What a rule raised, if one did: found by asking it once more, as plain Python."""
+        if isinstance(state, Chosen):
+            elements = [self.problem.space.elements[i] for i in state.asked]
+            for rule in self.problem.rules:
+                try:
+                    rule(*elements[: arity(rule)])
+                except Exception as plainly:
+                    error = plainly
+        return HandloomError(f"{self.problem}: {told(error)}")
+
+    def found(self, state: Line | Chosen, steps: int) -> Found:
+        score, note = self.worth(state.best), self.note
+        if self.problem.guide is None and not math.isclose(score, state.numbers[BEST], rel_tol=1e-6, abs_tol=1e-9):
+            note = f"the score is {score}, but {state.numbers[BEST]} when compiled; whole numbers there end at 2**63"
+        return Found(self.read(state.best), score, steps, note)
+
+    def read(self, flat: Array) -> Construction:
+        """The construction that an array is."""
+        if not self.problem.space.is_subset:
+            return tuple(flat.tolist())
+        return tuple(np.flatnonzero(flat[self.tables[0][:, 0]]).tolist())
+
+    def worth(self, flat: Array) -> Number:
+        """The exact score."""
+        try:
+            with np.errstate(all="ignore"):
+                return exact_score(self.problem, self.read(flat))
+        except HandloomError:
+            raise
+        except Exception as error:
+            raise HandloomError(f"{self.problem}: {told(error)}") from error
+
+
+def cycles(steps: int) -> Array:
+    """The steps at which the cycles end, each about twice as long as the one before."""
+    count = max(1, int(math.log2(steps / SHORTEST + 1)))
+    return np.array([steps * (2 ** (i + 1) - 1) // (2**count - 1) for i in range(count)], np.int64)
+
+
+@kernel()
+def walk(
+    score: Any, conflict: Any, propose: Any, undo: Any, s: Any, ends: Array, first: int, last: int, heat: float
+) -> int:
+    """The annealing itself. Returns the step it came to: the last, or that of a score that is not finite."""
+    for step in range(first, last):
+        if step >= 0 and not propose(conflict, s):
+            continue
+        copy(s.flat, s.row)
+        value = float(score(s.given))
+        if not math.isfinite(value):
+            return step
+        judge(undo, s, value, step, ends, heat)
+    return last
+
+
+@kernel()
+def judge(undo: Any, s: Any, value: float, step: int, ends: Array, heat: float) -> None:
+    """Keep the change, or undo it."""
+    change = value - s.numbers[NOW]
+    if step < 0:
+        s.numbers[BEST] = -np.inf
+    elif change != 0:
+        lately = s.numbers[CHANGE]
+        s.numbers[CHANGE] = lately + LATELY * (abs(change) - lately) if lately else abs(change)
+    if step < 0 or change >= 0 or unit(s) < math.exp(change / (s.numbers[CHANGE] * temperature(step, ends, heat))):
+        s.numbers[NOW] = value
+        if value > s.numbers[BEST]:
+            s.numbers[BEST] = value
+            copy(s.flat, s.best)
+    else:
+        undo(s)
+
+
+@kernel(cache=True)
+def copy(row: Array, to: Array) -> None:
+    for i in range(len(row)):
+        to[i] = row[i]
+
+
+@kernel(cache=True)
+def temperature(step: int, ends: Array, heat: float) -> float:
+    """From hot or mild to cold in each cycle; the first cycle's heat is given, then they take turns."""
+    begin = 0
+    for end in ends:
+        if step < end:
+            return heat * (COLD / heat) ** ((step - begin) / (end - begin))
+        begin, heat = end, MILD if heat == HOT else HOT
+    return COLD
+
+
+def plain(score: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The score for plain Python: a number of NumPy's becomes one of Python's; what is no number is not finite."""
+
+    def number(array: Array) -> float:
+        value = score(array)
+        value = value.item() if hasattr(value, "item") else value
+        return value if isinstance(value, int | float) else math.nan
+
+    return number

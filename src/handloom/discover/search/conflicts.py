@@ -1,0 +1,177 @@
+"""Tables of what is forbidden, for orbits of elements: from them the search knows at once what an orbit blocks.
+
+    never         orbits that are forbidden by themselves
+    pairs         for each orbit those that may not be beside it
+    thirds        for each two orbits those that may not be beside both
+    sets          forbidden sets of four orbits or more (of three, if there are many orbits), each a row, and for
+                  each orbit its rows
+
+A set of which a part is forbidden already is left out.
+"""
+
+from itertools import combinations
+from math import comb
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from handloom.discover.problem import Problem, arity
+from handloom.discover.search.compiling import kernel
+from handloom.discover.search.forbidden import Test, compiled, coordinates
+from handloom.discover.search.symmetry import Orbits
+from handloom.discover.search.triples import (
+    MOST_TRIED,
+    Stop,
+    TooLarge,
+    in_any_order,
+    mark_within,
+    on_all_cores,
+    table_of_thirds,
+)
+
+Array = np.ndarray[Any, Any]
+
+MOST_SETS = 6_000_000
+MANY = 2_000  # orbits from which on listed threes are kept as sets
+
+
+class Conflicts(NamedTuple):
+    """The tables. Those of pairs, thirds and rows are lists one after the other, with where each begins."""
+
+    weights: Array  # (M,) how many elements an orbit has
+    never: Array  # (M,)
+    pair_starts: Array  # (M + 1,)
+    pairs: Array
+    third_starts: Array  # (M · M + 1,), or (1,) if there are none
+    thirds: Array
+    sets: Array  # (H, k), filled up with −1
+    row_starts: Array  # (M + 1,)
+    rows: Array  # of sets
+
+
+def never_stop() -> bool:
+    return False
+
+
+def conflicts(problem: Problem, orbits: Orbits, stop: Stop = never_stop) -> Conflicts | None:
+    """The tables for a problem under a symmetry; None if told to stop."""
+    tests = [(arity(rule), compiled(problem, rule)) for rule in problem.rules]
+    xy, of = coordinates(problem.space) if tests else np.zeros((1, 1), np.int64), orbits.of
+    count = len(orbits.members)
+    never, apart = np.zeros(count, np.bool_), np.zeros((count, count), np.bool_)
+    rows = [listed_sets(problem, orbits)]
+    for size, test in tests:
+        if size == 1:
+            never[[of[a] for a in range(len(of)) if test(xy, a, a, a, a, a)]] = True
+        elif size == 2:
+            mark_pairs(test, xy, of, apart)
+        elif size == 3:
+            mark_within(in_any_order(test), xy, np.concatenate(orbits.members), np.cumsum([0, *orbits.weights]), apart)
+        else:
+            rows.append(tried_sets(test, size, xy, of, stop))
+    if stop():
+        return None
+    sets = distinct(rows, count)
+    sizes = (sets >= 0).sum(axis=1)
+    never[sets[sizes == 1, 0]] = True
+    apart[sets[sizes == 2, 0], sets[sizes == 2, 1]] = apart[sets[sizes == 2, 1], sets[sizes == 2, 0]] = True
+    never |= apart.diagonal()
+    apart[never] = apart[:, never] = False
+    threes = [test for size, test in tests if size == 3]
+    # The table has a place for any two orbits; few threes do not need it.
+    least = 3 if count > MANY and not threes else 4
+    thirds = table_of_thirds(threes, sets[(sizes == 3) & (sizes < least), :3], xy, orbits, never, apart, stop)
+    if thirds is None:
+        return None
+    return Conflicts(orbits.weights, never, *lists(apart), *thirds, *incidence(sets[sizes >= least], never, apart))
+
+
+def listed_sets(problem: Problem, orbits: Orbits) -> Array:
+    """The sets that a problem lists, as rows of orbits, with −1 where there is none."""
+    rows: Array = problem.set_rows
+    return np.where(rows < 0, -1, orbits.of[rows])
+
+
+def distinct(parts: list[Array], count: int) -> Array:
+    """The rows of all, each once: sorted, an orbit once in a row, then −1."""
+    wide = max(3, *(part.shape[1] for part in parts))
+    rows = np.concatenate([np.pad(part, ((0, 0), (0, wide - part.shape[1])), constant_values=-1) for part in parts])
+    rows = np.where(rows < 0, count, rows)
+    rows.sort(axis=1)
+    rows[:, 1:][rows[:, 1:] == rows[:, :-1]] = count
+    rows.sort(axis=1)
+    rows = np.unique(rows, axis=0) if len(rows) < 2 or (count + 1) ** wide >= 2**62 else once(rows, count + 1)
+    return np.where(rows == count, -1, rows)
+
+
+def once(rows: Array, base: int) -> Array:
+    """The same as unique rows, by way of a number for each row, which is much faster."""
+    places = base ** np.arange(rows.shape[1] - 1, -1, -1)
+    numbers = np.unique(rows @ places)
+    return numbers[:, None] // places % base
+
+
+def lists(apart: Array) -> tuple[Array, Array]:
+    """For each row where its True entries begin, and the entries."""
+    starts = np.concatenate([[0], np.cumsum(apart.sum(axis=1))])
+    return starts, np.nonzero(apart)[1]
+
+
+def incidence(sets: Array, never: Array, apart: Array) -> tuple[Array, Array, Array]:
+    """The sets of which no part is forbidden already; and for each orbit the numbers of its sets, with their starts."""
+    inside = sets >= 0
+    idle = (never[sets] & inside).any(axis=1)
+    for i, j in combinations(range(sets.shape[1]), 2):
+        idle |= apart[sets[:, i], sets[:, j]] & inside[:, i] & inside[:, j]
+    sets, inside = sets[~idle], inside[~idle]
+    row, _ = np.nonzero(inside)
+    orbit = sets[inside]
+    order = np.argsort(orbit, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(np.bincount(orbit, minlength=len(never)))])
+    return sets, starts, row[order]
+
+
+@kernel()
+def mark_pairs(test: Test, xy: Array, of: Array, apart: Array) -> None:
+    """Which orbits a rule of two elements keeps apart; one that is apart from itself is forbidden."""
+    for a in range(len(of)):
+        for b in range(a + 1, len(of)):
+            if test(xy, a, b, b, b, b):
+                apart[of[a], of[b]] = apart[of[b], of[a]] = True
+
+
+@kernel()
+def try_sets(test: Test, size: int, xy: Array, of: Array, a: int, out: Array) -> int:
+    """Forbidden sets of four or five elements, this one the first; how many, and as many as there is room for."""
+    found = 0
+    for b in range(a + 1, len(of)):
+        for c in range(b + 1, len(of)):
+            for d in range(c + 1, len(of)):
+                for e in range(d + 1 if size == 5 else d, len(of) if size == 5 else d + 1):
+                    if test(xy, a, b, c, d, e):
+                        if found < len(out):
+                            out[found] = (of[a], of[b], of[c], of[d], of[e])
+                        found += 1
+    return found
+
+
+def tried_sets(test: Test, size: int, xy: Array, of: Array, stop: Stop) -> Array:
+    """All forbidden sets of four or five elements, as rows of orbits; not all if told to stop."""
+    if comb(len(of), size) > MOST_TRIED // 8:
+        raise TooLarge(f"{len(of):,} elements have too many sets of {size}")
+
+    def sets_from(a: int) -> Array:
+        out = np.empty((0, 5), np.int32)
+        while not stop() and (found := try_sets(test, size, xy, of, a, out)) > len(out):
+            if found > MOST_SETS:
+                raise TooLarge(f"more than {MOST_SETS:,} sets of {size} are forbidden")
+            out = np.empty((found, 5), np.int32)
+        return out
+
+    made, total = list[Array](), 0
+    for out in on_all_cores(sets_from, list(range(len(of)))):  # in order: what is too large is so on every machine
+        made.append(out)
+        total += len(out)
+        if total > MOST_SETS:
+            raise TooLarge(f"more than {MOST_SETS:,} sets of {size} are forbidden")
+    return np.concatenate(made).astype(np.int64)

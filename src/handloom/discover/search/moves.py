@@ -1,0 +1,235 @@
+"""The moves of annealing: small changes of words, permutations and subsets that can be undone, compiled by Numba.
+
+    words           a letter changed, a block reversed, a block shifted by one
+    permutations    two values exchanged, a block reversed, one value moved
+    subsets         an element put in or taken out, one exchanged for another
+
+If something is forbidden, those are taken out first that would complete a forbidden set: a subset is always legal.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from handloom.discover.problem import Problem, arity
+from handloom.discover.search.compiling import kernel
+from handloom.discover.search.forbidden import Test, compiled, coordinates
+from handloom.discover.search.orbit_search import below
+
+Array = np.ndarray[Any, Any]
+Conflict = Callable[[Any, int], int]
+
+
+class Line(NamedTuple):
+    """A word or a permutation on its way."""
+
+    random: Array  # (1,) of xorshift64*
+    flat: Array  # (length,) the construction
+    given: Array  # a copy for the score, which may write into it
+    row: Array  # the same memory as given
+    best: Array  # the construction with the best score
+    numbers: Array  # (3,)
+    letters: int  # 0 for a permutation
+    saved: Array  # (length,) what was there before the last change,
+    span: Array  # (2,) from here to there
+
+
+class Chosen(NamedTuple):
+    """A subset on its way."""
+
+    random: Array  # (1,)
+    flat: Array  # 0s and 1s: of a graph its matrix, as one row
+    given: Array  # in the shape that the score expects
+    row: Array
+    best: Array
+    numbers: Array
+    cells: Array  # (elements, 2) where an element stands in the row; an edge stands twice in the matrix
+    order: Array  # (elements,) those that are chosen come first
+    place: Array  # (elements,) where an element stands in this order
+    counts: Array  # (2,) how many are chosen; how many were put in or taken out by the last change
+    log: Array  # those that were
+    others: Array  # those that an element may not be beside
+    asked: Array  # (5,) the elements that a rule is asked about
+    xy: Array  # the elements' coordinates
+    sets: Array  # (sets, k) listed as forbidden, filled up with −1
+    starts: Array  # (elements + 1,) where an element's rows begin
+    rows: Array  # of the sets that an element is in
+
+
+@kernel()
+def move(conflict: Any, s: Any) -> bool:
+    rearrange(s)  # by itself, for Numba keeps nothing on disk that takes a function
+    return True
+
+
+@kernel(cache=True)
+def rearrange(s: Any) -> None:
+    """A word or a permutation changed: in one letter, by an exchange, or a block of it reversed or shifted."""
+    size = len(s.flat)
+    i = below(s, size)
+    j = min(size - 1, i + 1 + below(s, 1 + below(s, size)))  # short blocks more often
+    kind = below(s, 4)
+    if s.letters and kind < 2:
+        j = i
+    s.span[0], s.span[1] = i, j + 1
+    s.saved[i : j + 1] = s.flat[i : j + 1]
+    if i == j and s.letters > 1:
+        s.flat[i] = (s.flat[i] + 1 + below(s, s.letters - 1)) % s.letters
+    elif kind == 0:
+        s.flat[i], s.flat[j] = s.flat[j], s.flat[i]
+    elif kind < 3:
+        s.flat[i : j + 1] = s.saved[i : j + 1][::-1]
+    elif below(s, 2):
+        s.flat[i:j], s.flat[j] = s.saved[i + 1 : j + 1], s.saved[i]
+    else:
+        s.flat[i + 1 : j + 1], s.flat[i] = s.saved[i:j], s.saved[j]
+
+
+@kernel(cache=True)
+def restore(s: Any) -> None:
+    s.flat[s.span[0] : s.span[1]] = s.saved[s.span[0] : s.span[1]]
+
+
+@kernel()
+def flip_some(conflict: Any, s: Any) -> bool:
+    """A subset changed by one element, or by one for another; False if that element is forbidden by itself."""
+    count, size = s.counts[0], len(s.order)
+    s.counts[1] = 0
+    if 0 < count < size and below(s, 2):
+        out, element = s.order[below(s, count)], s.order[count + below(s, size - count)]
+        flip(s, out)
+    else:
+        element = below(s, size)
+    if s.place[element] < s.counts[0]:
+        flip(s, element)
+        return True
+    number = conflict(s, element)
+    while number > 0:
+        flip(s, s.others[below(s, number)])
+        number = conflict(s, element)
+    if number < 0:
+        undo_flips(s)
+        return False
+    flip(s, element)
+    return True
+
+
+@kernel(cache=True)
+def flip(s: Any, element: int) -> None:
+    """Put an element in, or take it out."""
+    there = s.place[element] < s.counts[0]
+    s.counts[0] -= there
+    at, edge = s.place[element], s.counts[0]
+    other = s.order[edge]
+    s.order[at], s.order[edge] = other, element
+    s.place[other], s.place[element] = at, edge
+    s.counts[0] += not there
+    s.flat[s.cells[element, 0]] = s.flat[s.cells[element, 1]] = not there
+    s.log[s.counts[1]] = element
+    s.counts[1] += 1
+
+
+@kernel(cache=True)
+def undo_flips(s: Any) -> None:
+    for i in range(s.counts[1] - 1, -1, -1):
+        flip(s, s.log[i])
+    s.counts[1] = 0
+
+
+@kernel()
+def put_in(conflict: Any, s: Any, elements: Array) -> None:
+    """Those of the elements that can be together, in the order given."""
+    for element in elements:
+        s.counts[1] = 0
+        if conflict(s, element) == 0:
+            flip(s, element)
+
+
+@kernel(cache=True)
+def nothing(s: Any, element: int) -> int:
+    return 0
+
+
+@kernel(cache=True)
+def listed(s: Any, element: int) -> int:
+    """With how many chosen ones, then in `others`, an element is a listed set: 0 if with none, −1 if it alone is."""
+    for i in range(s.starts[element], s.starts[element + 1]):
+        number = 0
+        for other in s.sets[s.rows[i]]:
+            if other >= 0 and other != element:
+                if s.place[other] >= s.counts[0]:
+                    break
+                s.others[number] = other
+                number += 1
+        else:
+            return number if number else -1
+    return 0
+
+
+@kernel(no_cpython_wrapper=True)
+def broken(test: Any, size: int, s: Any, element: int) -> int:
+    """The same for a rule, of so many elements."""
+    count, number, at = s.counts[0], size - 1, s.others
+    order, asked, xy = s.order, s.asked, s.xy
+    for i in range(number):
+        at[i] = i
+    while number <= count:
+        ask(asked, element, order, at, number)
+        if test(xy, asked[0], asked[1], asked[2], asked[3], asked[4]):
+            for i in range(number):
+                at[i] = order[at[i]]
+            return number if number else -1
+        last = number - 1
+        while last >= 0 and at[last] == count - number + last:
+            last -= 1
+        if last < 0:
+            break
+        at[last] += 1
+        for i in range(last + 1, number):
+            at[i] = at[i - 1] + 1
+    return 0
+
+
+@kernel(cache=True)
+def ask(asked: Array, element: int, order: Array, at: Array, number: int) -> None:
+    """The element and those that stand there in the order, ascending, for a rule may be about which comes first."""
+    asked[0] = element
+    for i in range(number):
+        other, j = order[at[i]], i + 1
+        while j > 0 and asked[j - 1] > other:
+            asked[j] = asked[j - 1]
+            j -= 1
+        asked[j] = other
+
+
+def conflict_of(problem: Problem) -> Conflict:
+    """All that is forbidden in one function."""
+    conflict: Conflict = listed if problem.sets else nothing
+    for rule in problem.rules:
+        conflict = either(conflict, compiled(problem, rule), arity(rule))
+    return conflict
+
+
+def either(one: Conflict, test: Test, size: int) -> Conflict:
+    @kernel(no_cpython_wrapper=True)
+    def conflict(s: Any, element: int) -> int:
+        number = one(s, element)
+        return number if number else broken(test, size, s, element)
+
+    return conflict
+
+
+def tables(problem: Problem) -> tuple[Array, ...]:
+    """For a subset: the cells of the elements, their coordinates, the listed sets, and those that an element is in."""
+    space, size = problem.space, len(problem.space.elements)
+    if space.kind == "graph":
+        cells = np.array([(u * space.sides[0] + v, v * space.sides[0] + u) for u, v in space.elements], np.int64)
+    else:
+        cells = np.stack([np.arange(size)] * 2, axis=1)
+    xy = coordinates(space) if problem.rules else np.zeros((1, 1), np.int64)
+    sets = problem.set_rows
+    rows, columns = np.nonzero(sets >= 0)
+    elements = sets[rows, columns]
+    starts = np.concatenate([[0], np.cumsum(np.bincount(elements, minlength=size))])
+    return cells, xy, sets, starts, rows[np.argsort(elements, kind="stable")]

@@ -1,0 +1,1 @@
+"""Reading models: what their heads attend to and what their parts compute."""

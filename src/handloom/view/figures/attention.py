@@ -1,0 +1,213 @@
+"""Where the heads of a model look, as a picture: a panel for every head, a row of panels for every layer.
+
+    rows = strings_for(model, task, 200, seed=0)
+    draw_attention(mean_attention(model, rows), "attention.png", marks=[13, 22])
+
+In a panel a row is the position that looks and a column the position looked at; a row sums to 1. The colour goes with
+the square root, so that a tenth can be seen beside one. Digits are counted from 1, and the token that begins a text is
+digit 0. Whoever goes on from a text writes digit t + 1 in row t. So a digit that a rule names is marked twice, with a
+triangle at the margin: in its column, where it is looked at, and in the row in which it is written.
+"""
+
+import textwrap
+import warnings
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from handloom.core import HandloomError, Model, choose_engine, generate
+from handloom.core.tokens import check_tokens
+from handloom.learn.data import drawn
+from handloom.tasks import Language, Learnable
+from handloom.view.figures.figure import STYLE, check_format, matplotlib_parts, write_figure
+from handloom.view.svg.heatmap import BLUE
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+Progress = Callable[[int, int], None]
+AT_ONCE = 4_000_000  # numbers of patterns computed together
+FEW = 5_000  # tokens for which loading torch takes longer than it saves
+PANELS = 400  # as many as a picture may have
+TICKS = 48  # as many labels as fit on an axis
+MARK = "#c9561c"
+
+
+def mean_attention(
+    model: Model, rows: Sequence[Sequence[int]], engine: str | None = None, progress: Progress | None = None
+) -> Array:
+    """The patterns (layers, heads, T, T), averaged over strings of token ids; where lengths differ, each cell over the
+    strings that have it."""
+    check_heads(model)
+    if not rows:
+        raise HandloomError("there are no strings to average over; give at least one")
+    ids = [check_tokens(model.config, row) for row in rows]
+    module = choose_engine(engine or fast_engine(sum(map(len, ids))))
+    layers, heads, longest = model.config.layers, model.config.heads, max(map(len, ids))
+    total = np.zeros((layers, heads, longest, longest))
+    counts = np.zeros((longest, longest))
+    done = 0
+    for length in sorted({len(row) for row in ids}):
+        same = np.stack([row for row in ids if len(row) == length])
+        most = max(1, AT_ONCE // (layers * heads * length * length))
+        for group in np.split(same, range(most, len(same), most)):
+            trace = module.forward(model, group, "*.pattern")[1]
+            for layer in range(layers):
+                total[layer, :, :length, :length] += as_array(trace[f"{layer}.pattern"]).sum(0)
+            counts[:length, :length] += len(group)
+            done += len(group)
+            if progress:
+                progress(done, len(ids))
+    return total / counts
+
+
+def check_heads(model: Model) -> None:
+    if not model.config.layers or not model.config.heads:
+        raise HandloomError("this model has no attention heads, and so nothing to draw; choose another")
+
+
+def fast_engine(tokens: int) -> str:
+    return "torch" if tokens > FEW and find_spec("torch") else "reference"
+
+
+def as_array(value: Any) -> Array:
+    """An engine's array as NumPy's."""
+    return np.asarray(value.cpu() if hasattr(value, "cpu") else value, np.float64)
+
+
+def strings_for(
+    model: Model, task: Learnable | None, count: int, seed: int, progress: Progress | None = None
+) -> list[list[int]]:
+    """Strings that a model reads. Of a Task: questions and their answers, as far as they are read. Otherwise what the
+    model says itself; or, if it sees both ways and cannot, strings of the Language."""
+    rng, block = np.random.default_rng(seed), model.config.block
+    begins = model.vocab.bos is not None and model.config.causal
+    if task is not None and not (isinstance(task, Language) and begins):
+        pairs = [task.pair(rng) for _ in range(count)]
+        return [[*asked, *(said[:-1] if model.config.causal else said)][:block] for asked, said in pairs]
+    if not begins:
+        raise HandloomError("this model has no token to begin with, and its task is not known; give texts")
+    bos = model.vocab.id(model.vocab.bos or "")
+    said = generate(model, [[bos]] * count, temperature=1.0, seed=seed, engine="auto", progress=progress)
+    eos = model.vocab.ids.get(model.vocab.eos or "")
+    return [[bos, *(row[:-1] if row[-1:] == [eos] else row)][:block] for row in said]
+
+
+def right_strings(task: Learnable, model: Model, count: int, seed: int) -> list[list[int]]:
+    """Whole strings of a task, as far as the model can read them and write one token more."""
+    rng = np.random.default_rng((seed, 1))
+    pairs = [drawn(task, rng) for _ in range(count)]
+    return [[*asked, *said][: model.config.block + 1] for asked, said in pairs]
+
+
+def draw_attention(
+    patterns: Any,
+    path: str | Path,
+    *,
+    tokens: Sequence[str] | None = None,
+    first: int = 0,
+    marks: Sequence[int] = (),
+    written: bool = True,
+    layers: Sequence[int] | None = None,
+    heads: Sequence[int] | None = None,
+    title: str = "",
+) -> Path:
+    """Write a picture of patterns (layers, heads, T, T) to a .png, .svg or .pdf file, all panels on one scale.
+
+    With tokens, and not too many to be written, these are the labels; otherwise numbers, the first position being
+    `first`. `marks` are positions by those numbers: their columns, and the rows in which they are written, the ones
+    before; or, where all is seen (`written=False`), their own rows. `layers` and `heads` are the numbers of
+    those given, if they are not all from 0."""
+    path = Path(path)
+    check_format(path)
+    values = np.asarray(patterns, np.float64)
+    rows, columns, length = check_patterns(values)
+    if tokens is not None and len(tokens) != length:
+        raise HandloomError(f"there are {len(tokens)} tokens for {length} positions; give one for each")
+    figure_class, styles = matplotlib_parts()
+    side = panel_side(length, columns)
+    size = (side * columns + 1.3, side * rows + 0.7)
+    with styles(STYLE | {"font.size": 9}), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a token for which there is no glyph is drawn as a box
+        figure = figure_class(figsize=size, layout="constrained")
+        axes = figure.subplots(rows, columns, squeeze=False)
+        for i, j in np.ndindex(rows, columns):
+            name = f"layer {layers[i] if layers else i}, head {heads[j] if heads else j}"
+            image = panel(axes[i, j], values[i, j], name, side)
+            label(axes[i, j], tick_labels(tokens, first, length), side, left=j == 0, below=i == rows - 1)
+            mark(axes[i, j], [place - first for place in marks], length, written)
+        bar = figure.colorbar(
+            image, ax=axes, fraction=0.03, pad=0.02, shrink=min(1.0, 2 / rows), ticks=[0, 0.01, 0.1, 0.25, 0.5, 1]
+        )
+        bar.ax.set_yticklabels(["0", "1 %", "10 %", "25 %", "50 %", "100 %"], fontsize=8)
+        bar.outline.set_visible(False)
+        figure.suptitle(textwrap.fill(title, int(13 * size[0])), fontsize=10)
+        figure.supxlabel("position looked at", fontsize=9)
+        figure.supylabel("position that looks" + ", to write the next" * written, fontsize=9)
+        return write_figure(figure, path)
+
+
+def check_patterns(values: Array) -> tuple[int, int, int]:
+    if values.ndim != 4 or values.shape[2] != values.shape[3] or not values.size:
+        raise HandloomError(f"patterns have the shape (layers, heads, T, T); these have {values.shape}")
+    if values.shape[0] * values.shape[1] > PANELS:
+        raise HandloomError(
+            f"{values.shape[0]} × {values.shape[1]} heads are too many for one picture; choose a layer or a head"
+        )
+    return values.shape[0], values.shape[1], values.shape[2]
+
+
+def panel_side(length: int, columns: int) -> float:
+    """Inches: more for longer strings, and where there are few panels in a row."""
+    return float(np.clip(0.075 * length, 1.6 + 1.6 / columns, 3.2 if columns > 2 else 6.0))
+
+
+def panel(axis: Any, pattern: Array, name: str, side: float) -> Any:
+    from matplotlib.colors import LinearSegmentedColormap, PowerNorm
+
+    colours = LinearSegmentedColormap.from_list("attention", [(1, 1, 1), tuple(BLUE / 255), (0.02, 0.08, 0.2)])
+    smooth = len(pattern) > 60 * side  # more cells than dots: average rather than leave out
+    image = axis.imshow(
+        pattern, cmap=colours, norm=PowerNorm(0.5, 0.0, 1.0), interpolation="antialiased" if smooth else "nearest"
+    )
+    axis.set_title(name, fontsize=8, pad=9)
+    axis.spines[:].set_color("#bbbbbb")
+    return image
+
+
+def label(axis: Any, labels: dict[int, str], side: float, left: bool, below: bool) -> None:
+    """Ticks at all panels, words only at the outer ones."""
+    size = float(np.clip(60 * side / max(1, len(labels)), 3.5, 8))
+    upright = any(len(words) > 3 for words in labels.values())
+    axis.tick_params(length=2, color="#999999", labelsize=size, pad=2)
+    axis.set_yticks(list(labels), list(labels.values()) if left else [])
+    axis.set_xticks(list(labels), list(labels.values()) if below else [], rotation=90 if upright else 0)
+
+
+def tick_labels(tokens: Sequence[str] | None, first: int, length: int) -> dict[int, str]:
+    """What is written at which positions."""
+    if tokens is not None and length <= TICKS:
+        return {i: readable(token) for i, token in enumerate(tokens)}
+    step = next(step for step in (1, 2, 5, 10, 20, 50, 100, 200, 500, 10**9) if length <= 12 * step)
+    return {number - first: str(number) for number in range(first, first + length) if number % step == 0}
+
+
+def readable(token: str) -> str:
+    token = token if token.isprintable() and token.strip() else repr(token)[1:-1] if token.strip() else "␣"
+    return token if len(token) <= 8 else token[:7] + "…"
+
+
+def mark(axis: Any, places: Sequence[int], length: int, written: bool) -> None:
+    """A small triangle above the column of every place and right of its row, each with a faint line."""
+    line = {"color": MARK, "linewidth": 0.5, "alpha": 0.45, "linestyle": (0, (2, 3))}
+    caret = {"color": MARK, "markersize": 4, "clip_on": False, "linestyle": "none"}  # its point touches the frame
+    end = axis.get_xlim()[1]
+    for column in places:
+        row = column - written
+        if 0 <= column < length:
+            axis.axvline(column, **line)
+            axis.plot([column], [-0.5], marker=11, **caret)
+        if 0 <= row < length:
+            axis.axhline(row, **line)
+            axis.plot([end], [row], marker=8, **caret)

@@ -1,0 +1,1 @@
+"""Answers to the exercises of The Art of Transformer Programming."""

@@ -1,0 +1,1 @@
+"""Our own programs: smaller, or right where the book's are not."""
