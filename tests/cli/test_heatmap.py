@@ -15,11 +15,12 @@ from command import handloom as run_command
 from draws import configs, random_model
 from handloom.cli import heatmap as command
 from handloom.core import Config, HandloomError, Model, Vocab, params, reference, save
+from handloom.read.attention import mean_attention, right_strings, strings_for
 from handloom.read.looks import Ablation, Look, effects, looks
 from handloom.tasks import task as task_named
 from handloom.tasks import task_of
 from handloom.view.figures import attention
-from handloom.view.figures.attention import draw_attention, mean_attention, right_strings, strings_for
+from handloom.view.figures.attention import draw_attention
 from handloom.view.figures.curves import draw_curves
 from handloom.write import program
 

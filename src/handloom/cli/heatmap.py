@@ -50,9 +50,10 @@ def heatmap(
     from handloom.core import HandloomError
     from handloom.core.files import check_place
     from handloom.core.finding import find
+    from handloom.read.attention import check_heads, mean_attention, right_strings, strings_for
     from handloom.read.looks import effects, looks
     from handloom.tasks import task_of
-    from handloom.view.figures.attention import check_heads, draw_attention, mean_attention, right_strings, strings_for
+    from handloom.view.figures.attention import draw_attention
     from handloom.view.figures.figure import check_format, matplotlib_parts
 
     check_format(output)

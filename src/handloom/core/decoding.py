@@ -24,6 +24,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from handloom.core.arrays import Array
 from handloom.core.config import is_number, whole
 from handloom.core.engines import Decoder, Decoding, Draw, WholeRows, choose_engine, fastest
 from handloom.core.errors import HandloomError, shown
@@ -34,7 +35,6 @@ from handloom.core.sites import Edits
 from handloom.core.tokens import Sizes, check_tokens
 from handloom.core.vocab import Vocab
 
-Array = np.ndarray[Any, Any]
 Choose = Callable[[Array, Array], Array]  # logits (B, V), uniform numbers (B,) → tokens (B,)
 
 MOST_STEPS = 10**18

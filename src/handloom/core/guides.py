@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from handloom.core.arrays import Array
 from handloom.core.errors import HandloomError, shown
 from handloom.core.regex import START, Format, bits, union
 from handloom.core.vocab import Vocab
@@ -157,7 +158,7 @@ class Guided:
         """Whether a row may get another token; if not, its text matches."""
         return self.guide.moves(self.states[row]).least < self.room(row, step)
 
-    def hold(self, rows: Sequence[int], logits: np.ndarray[Any, Any], step: int) -> np.ndarray[Any, Any]:
+    def hold(self, rows: Sequence[int], logits: Array, step: int) -> Array:
         """The logits (B, V), −∞ where a token is not allowed."""
         needs = np.stack([self.guide.moves(self.states[row]).needs for row in rows])  # (B, kinds)
         room = np.array([self.room(row, step) for row in rows])

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from handloom.core import params as parameters
+from handloom.core.arrays import Array
 from handloom.core.errors import HandloomError
 from handloom.core.model import Model
-from handloom.core.transforms import Array, Flat, add_biases, pad, part, store_positions, untie
+from handloom.core.transforms import Flat, add_biases, pad, part, store_positions, untie
 
 
 def stack(first: Model, second: Model) -> Model:

@@ -18,6 +18,7 @@ from typing import Any, overload
 import numpy as np
 
 from handloom.core import params as parameters
+from handloom.core.arrays import Array
 from handloom.core.config import Config
 from handloom.core.errors import HandloomError, shown
 from handloom.core.params import Params
@@ -101,7 +102,7 @@ class Model:
         return continue_texts(self, [text], **how)[0] if isinstance(text, str) else continue_texts(self, text, **how)
 
 
-def fixed(name: str, array: Any) -> np.ndarray[Any, Any]:
+def fixed(name: str, array: Any) -> Array:
     """A read-only array of its own; whole numbers become float64, a tensor comes back from where it is."""
     try:
         array = np.asarray(array.detach().cpu() if hasattr(array, "detach") else array)

@@ -30,13 +30,12 @@ from typing import Any
 
 import numpy as np
 
+from handloom.core.arrays import Array
 from handloom.core.config import Config
 from handloom.core.model import Model
 from handloom.core.params import Params
 from handloom.core.sites import Edits, Tap, Trace, Want
 from handloom.core.tokens import check_tokens
-
-Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def forward(
@@ -151,7 +150,7 @@ ACTIVATIONS = {
 }
 
 
-def sinusoid(positions: np.ndarray[Any, Any], d_model: int) -> Array:
+def sinusoid(positions: Array, d_model: int) -> Array:
     """The fixed positions of Vaswani et al.: column 2j is sin(t / 10000^(2j/D)), column 2j + 1 its cosine."""
     frequencies = 10_000.0 ** (-(np.arange(d_model) // 2 * 2) / d_model)
     angles = positions[..., None] * frequencies  # (T, D)

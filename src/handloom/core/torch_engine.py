@@ -22,6 +22,7 @@ from torch import Tensor
 
 from handloom.core import params as parameters
 from handloom.core import reference
+from handloom.core.arrays import Array
 from handloom.core.config import Config
 from handloom.core.errors import HandloomError
 from handloom.core.model import Model
@@ -322,7 +323,7 @@ class Decoder:
             layer["fused"] = fused(layer)  # once, not at every step
         self.rows: list[int] = []
 
-    def advance(self, rows: Sequence[int], tokens: Sequence[Sequence[int]]) -> np.ndarray[Any, Any]:
+    def advance(self, rows: Sequence[int], tokens: Sequence[Sequence[int]]) -> Array:
         """Feed each row its next tokens; the logits (B, V) after the last of them. Rows not named are finished.
 
         The first call brings the prompts, of any lengths; later calls one token a row."""
@@ -349,7 +350,7 @@ class Decoder:
         last = torch.as_tensor(counts[slots] - 1, device=logits.device)
         return logits[torch.as_tensor(slots, device=logits.device), last].double().cpu().numpy()
 
-    def rerun(self, windows: Any, edits: Edits | None = None, last: int | None = None) -> np.ndarray[Any, Any]:
+    def rerun(self, windows: Any, edits: Edits | None = None, last: int | None = None) -> Array:
         """The logits (..., T, V) of windows (..., T), run from the beginning; those of the last positions, if told."""
         with torch.no_grad():
             logits, _ = compute(self.config, self.params, windows, edits=edits, last=last)

@@ -30,12 +30,12 @@ from typing import Any
 import numpy as np
 
 from handloom.core import params as parameters
+from handloom.core.arrays import Array
 from handloom.core.config import Bias, whole
 from handloom.core.errors import HandloomError
 from handloom.core.model import Model
 from handloom.core.reference import sinusoid
 
-Array = np.ndarray[Any, Any]
 Flat = dict[str, Any]
 
 # the last part of a parameter's name says how it meets the residual stream

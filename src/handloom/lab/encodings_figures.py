@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from handloom.core import HandloomError
+from handloom.core.arrays import Array
 from handloom.core.reference import softmax
 from handloom.view.figures.figure import matplotlib_parts
 from handloom.view.svg.heatmap import BLUE, ORANGE
 from handloom.write.parts import positions as encodings
-from handloom.write.parts.encodings import Array
 
 Progress = Callable[[int, int], None]
 

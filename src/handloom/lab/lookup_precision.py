@@ -19,8 +19,9 @@ from typing import Any
 
 import numpy as np
 
+from handloom.core.arrays import Array
 from handloom.core.config import whole
-from handloom.tasks.lookup import Array, Table, random_table
+from handloom.tasks.lookup import Table, random_table
 from handloom.write.book.lookup import Adam, optimise, precision
 
 Progress = Callable[[int, int], None]

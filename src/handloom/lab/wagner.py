@@ -32,6 +32,7 @@ from handloom.core import HandloomError
 from handloom.core.config import is_number, whole
 from handloom.core.errors import shown
 from handloom.core.files import write_atomically
+from handloom.core.seeds import Use, generator
 from handloom.discover.catalogue import problem_named
 from handloom.discover.loop.pool import statistics_of
 from handloom.discover.model.codec import KINDS, Sized, Tokens
@@ -107,7 +108,7 @@ def attempts(
     """Legal sets of these sizes, in random order. Under a symmetry, or under all in turn, they are unions of orbits of
     about these sizes."""
     problem = isosceles(n)
-    rng = np.random.default_rng((seed, 6))
+    rng = generator(seed, Use.ATTEMPTS)
     sizes = rng.permutation(target_sizes(whole("count", count, 1), middle, spread, most))
     made = [search_for(problem, name) for name in (names(problem) if symmetry == ALL else [symmetry])]
     searches = [one for one in made if isinstance(one, OrbitSearch)]
@@ -185,7 +186,7 @@ def legal_part(problem: Problem, construction: Construction) -> Construction:
 
 def by_chance(problem: Problem, tried: Sequence[Construction], samples: int, seed: int) -> dict[str, Any] | None:
     """The scores of points that lie anywhere, as many as attempts have: what a model gets that knows only the sizes."""
-    rng = np.random.default_rng((seed, 7))
+    rng = generator(seed, Use.CHANCE)
     sizes = [len(tried[i]) for i in rng.integers(len(tried), size=samples)]
     drawn = [sorted(rng.choice(problem.space.length, size, replace=False).tolist()) for size in sizes]
     return statistics_of([len(legal_part(problem, tuple(one))) for one in drawn])

@@ -8,14 +8,13 @@ that a run can go on from any step.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from handloom.core import Vocab
+from handloom.core.arrays import Array
+from handloom.core.seeds import Use, generator
 from handloom.tasks.task import Ids
-
-Array = np.ndarray[Any, Any]
 
 NOTHING = -1  # a target that is not to be learnt
 WASTE = 1.1  # padded tokens to real ones, above which a lane works on two groups
@@ -131,5 +130,5 @@ def masked_lanes_of(strings: Strings, rows: Array, lanes: int, rng: np.random.Ge
 
 def choose(strings: Strings, batch: int, seed: int, step: int) -> tuple[Array, np.random.Generator]:
     """The rows of a step's batch, drawn with replacement, and the generator for whatever else the step draws."""
-    rng = np.random.default_rng((seed, 2, step))
+    rng = generator(seed, Use.BATCHES, step)
     return rng.integers(0, len(strings), batch), rng

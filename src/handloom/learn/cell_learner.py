@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from handloom.core import HandloomError, Vocab, generate
+from handloom.core.arrays import Arrays
 from handloom.learn.batches import Strings
 from handloom.learn.cell_models import CellEngine, CellModel, save
 from handloom.learn.cells import Cells
 from handloom.learn.evaluation import Say
-from handloom.learn.network import Arrays
 from handloom.learn.settings import Settings
 
 

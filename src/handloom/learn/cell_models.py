@@ -17,6 +17,7 @@ import numpy as np
 import torch
 
 from handloom.core import HandloomError, Model, Vocab, files, torch_engine
+from handloom.core.arrays import Array
 from handloom.core.decoding import continue_texts
 from handloom.core.model import fixed
 from handloom.core.params import check_finite
@@ -112,7 +113,7 @@ class CellDecoder:
         self.rows: list[int] = []
         self.state: State = ()
 
-    def advance(self, rows: Sequence[int], tokens: Sequence[Sequence[int]]) -> np.ndarray[Any, Any]:
+    def advance(self, rows: Sequence[int], tokens: Sequence[Sequence[int]]) -> Array:
         """Feed each row its next tokens, first its prompt and then one at a time; the logits (B, V) after them."""
         with torch.no_grad():
             if self.rows:
@@ -131,7 +132,7 @@ class CellDecoder:
             place = {row: i for i, row in enumerate(self.rows)}
             self.state = tuple(part[[place[row] for row in rows]] for part in self.state)
 
-    def rerun(self, windows: Any, edits: Edits | None = None, last: int | None = None) -> np.ndarray[Any, Any]:
+    def rerun(self, windows: Any, edits: Edits | None = None, last: int | None = None) -> Array:
         """The logits (B, T, V) of windows (B, T), run from the beginning."""
         if edits:
             raise HandloomError("a network of cells has no sites to edit; edits are for transformers")

@@ -22,11 +22,11 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from handloom.core import HandloomError
+from handloom.core.arrays import Arrays
 from handloom.core.config import whole
 from handloom.core.errors import shown
 from handloom.core.reference import sinusoid
 from handloom.learn.kinds import CELLS as SIZES
-from handloom.learn.network import Arrays
 
 Drop = Callable[[Tensor], Tensor]  # dropout
 State = tuple[Tensor, ...]

@@ -17,9 +17,11 @@ import numpy as np
 
 from handloom.core import HandloomError, Vocab
 from handloom.core.errors import shown, told
+from handloom.core.seeds import Use, generator
 from handloom.learn.batches import Strings
 from handloom.tasks import Language
-from handloom.tasks.task import Ids, Learnable
+from handloom.tasks.language import drawn
+from handloom.tasks.task import Learnable
 
 USUAL = 10_000  # strings drawn from a task by default
 MOST = 1_000  # strings held out, up to a tenth of all
@@ -118,24 +120,11 @@ def split_of(about: dict[str, Any]) -> int:
 
 def collect(task: Learnable, count: int, seed: int) -> Strings:
     """`count` examples of a task, or up to `count` lines of a text file; 0: 10,000, or all lines."""
-    rng = np.random.default_rng((seed, 0))
+    rng = generator(seed, Use.STRINGS)
     if isinstance(task, Language) and task.lines is not None:
         chosen = np.sort(rng.permutation(len(task.lines))[: count or None])
         return Strings.of([task.framed(task.lines[i]) for i in chosen])
     return Strings.of([drawn(task, rng) for _ in range(count or USUAL)])
-
-
-def drawn(task: Learnable, rng: np.random.Generator) -> tuple[Ids, Ids]:
-    """An example of a task, whose functions may be a user's own."""
-    try:
-        pair = task.pair(rng)
-        if isinstance(task, Language) and len(pair[1]) > task.longest + 1:
-            raise HandloomError(f"a string of {len(pair[1]) - 1} tokens, where the longest is to have {task.longest}")
-        return pair
-    except HandloomError as error:
-        raise HandloomError(f"the task drew what it may not: {error}") from error
-    except Exception as error:
-        raise HandloomError(f"the task could not draw an example: {told(error)}") from error
 
 
 def check_draws(task: Learnable, strings: Strings) -> None:
@@ -176,7 +165,7 @@ def split_by_string(strings: Strings, seed: int) -> tuple[Strings, Strings]:
     rows: dict[bytes, list[int]] = {}
     for i, key in enumerate(keys(strings, differ(strings))):
         rows.setdefault(key, []).append(i)
-    copies, rng = list(rows.values()), np.random.default_rng((seed, 1))
+    copies, rng = list(rows.values()), generator(seed, Use.SPLIT)
     held_out: list[int] = []
     if len(copies) >= LEAST:
         fitting = (copies[i] for i in rng.permutation(len(copies)) if len(copies[i]) <= len(strings) // 10)
@@ -190,5 +179,5 @@ def split_by_string(strings: Strings, seed: int) -> tuple[Strings, Strings]:
 def split_by_row(strings: Strings, seed: int) -> tuple[Strings, Strings]:
     """As runs of the first version were split: a tenth of the rows, whatever they are."""
     held_out = min(MOST, len(strings) // 10)
-    order = np.random.default_rng((seed, 1)).permutation(len(strings))
+    order = generator(seed, Use.SPLIT).permutation(len(strings))
     return strings.part(np.sort(order[held_out:])), strings.part(np.sort(order[:held_out]))

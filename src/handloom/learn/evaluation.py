@@ -14,9 +14,10 @@ import numpy as np
 
 from handloom.core import HandloomError
 from handloom.core.errors import told
+from handloom.core.seeds import Use, derived, generator
 from handloom.learn.batches import Strings
-from handloom.learn.data import drawn
 from handloom.tasks import Language
+from handloom.tasks.language import drawn
 from handloom.tasks.task import Ids, Learnable, Verdict
 
 Say = Callable[[Sequence[Ids], float], list[Ids]]  # prompts, temperature → what is said after each
@@ -65,7 +66,7 @@ class Examiner:
 
     def questions(self, count: int, seed: int) -> list[tuple[Ids, Ids]]:
         """What to ask; for a Task with its answer."""
-        rng = np.random.default_rng((seed, 4))
+        rng = generator(seed, Use.QUESTIONS)
         if isinstance(self.task, Language):
             return [([self.task.vocab.id(self.task.vocab.bos or "")], [])] * count
         pairs = (drawn(self.task, rng) for _ in range(100 * count))
@@ -118,7 +119,7 @@ def counted(verdicts: Sequence[Verdict], known: Sequence[bool], texts: tuple[str
 
 def seed_at(seed: int, step: int) -> int:
     """The seed of the evaluation at a step: other samples every time, and the same ones when a run is resumed."""
-    return int(np.random.SeedSequence((seed, 9, step)).generate_state(1, np.uint64)[0])
+    return derived(seed, Use.EVALUATION, step)
 
 
 def bytes_of(ids: Ids) -> bytes:

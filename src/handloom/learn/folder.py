@@ -24,9 +24,9 @@ from typing import Any
 import numpy as np
 
 from handloom.core import HandloomError
+from handloom.core.arrays import Arrays
 from handloom.core.files import digest, one_line, what_is, write_atomically
 from handloom.learn.lock import LOCK, Lock
-from handloom.learn.network import Arrays
 from handloom.tasks.catalogue import is_rule, users_file
 from handloom.tasks.user_file import files_beside
 

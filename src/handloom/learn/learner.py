@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from handloom.core import Config, Model, Vocab, generate, save
+from handloom.core.arrays import Arrays
 from handloom.learn.batches import Strings
 from handloom.learn.evaluation import Say
 from handloom.learn.masked import unmask
-from handloom.learn.network import Arrays, Transformer, check_fits
+from handloom.learn.network import Transformer, check_fits
 from handloom.learn.settings import Settings
 
 

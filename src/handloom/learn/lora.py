@@ -12,7 +12,9 @@ import torch
 from torch import Tensor
 
 from handloom.core import params as parameters
-from handloom.learn.network import Arrays, Transformer
+from handloom.core.arrays import Arrays
+from handloom.core.seeds import Use, generator
+from handloom.learn.network import Transformer
 
 
 class LowRank:
@@ -26,7 +28,7 @@ class LowRank:
 
     def begin(self, base: Arrays, seed: int) -> Arrays:
         """The given weights, and the matrices to learn beside them."""
-        rng = np.random.default_rng((seed, 5))
+        rng = generator(seed, Use.LORA)
         arrays = dict(base)
         for name in self.changed:
             *heads, rows, columns = base[name].shape

@@ -12,6 +12,7 @@ import numpy as np
 from handloom.core import Model
 from handloom.core.decoding import chooser
 from handloom.core.engines import choose_engine
+from handloom.core.seeds import Use, generator
 from handloom.learn.batches import MASK
 from handloom.tasks.task import Ids
 
@@ -19,8 +20,8 @@ from handloom.tasks.task import Ids
 def unmask(
     model: Model, prompts: Sequence[Ids], lengths: Sequence[int], temperature: float, seed: int, engine: str = "torch"
 ) -> list[Ids]:
-    """An answer to every prompt, each of a length drawn from those given. Row i draws from (seed, 7, i)."""
-    rngs = [np.random.default_rng((seed, 7, i)) for i in range(len(prompts))]
+    """An answer to every prompt, each of a length drawn from those given. Row i has a generator of its own."""
+    rngs = [generator(seed, Use.MASKED, i) for i in range(len(prompts))]
     hidden = model.vocab.id(MASK)
     drawn = [rng.choice(lengths) for rng in rngs]
     rows = [np.array([*prompt, *[hidden] * n]) for prompt, n in zip(prompts, drawn, strict=True)]

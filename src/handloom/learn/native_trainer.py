@@ -8,18 +8,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from ctypes import byref, c_double
 from math import isfinite
-from typing import Any
 
 import numpy as np
 
 from handloom.core import Config, native
+from handloom.core.arrays import Array, Arrays
 from handloom.core.native.arrays import Arrays as Layout
 from handloom.core.native.arrays import config_struct, fixed_positions
 from handloom.core.native.library import AdamWStruct, StringsStruct, pointer
 from handloom.learn.batches import Strings
 from handloom.learn.settings import Settings
-
-Arrays = dict[str, np.ndarray[Any, Any]]
 
 
 class NativeTrainer:
@@ -53,7 +51,7 @@ class NativeTrainer:
         if getattr(self, "handle", None):
             self.library.trainer_free(self.handle)
 
-    def flat(self, name: str) -> np.ndarray[Any, Any]:
+    def flat(self, name: str) -> Array:
         """The engine's own memory as an array; it must not outlive the trainer."""
         where = getattr(self.library, f"trainer_{name}")(self.handle)
         return np.ctypeslib.as_array(where, (self.layout.size,))
@@ -63,9 +61,7 @@ class NativeTrainer:
         for name, view in views.items():
             view[...] = arrays[name]
 
-    def step(
-        self, strings: Strings, rows: np.ndarray[Any, Any], rng: np.random.Generator, rate: float
-    ) -> tuple[float, int]:
+    def step(self, strings: Strings, rows: Array, rng: np.random.Generator, rate: float) -> tuple[float, int]:
         """Learn from these rows; their mean loss a token, before, and how many tokens were learnt. NaN, and no change,
         if the loss is not a number."""
         loss = c_double()
@@ -78,7 +74,7 @@ class NativeTrainer:
         lengths = strings.starts[rows + 1] - strings.starts[rows]
         return loss.value, int((lengths - np.maximum(1, strings.asked[rows])).sum())
 
-    def differentiate(self, strings: Strings, rows: np.ndarray[Any, Any]) -> tuple[float, Arrays]:
+    def differentiate(self, strings: Strings, rows: Array) -> tuple[float, Arrays]:
         """The mean loss a token of these rows, and its gradient."""
         loss = c_double()
         native.fine(

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from handloom.core import Config, HandloomError
 from handloom.core import params as parameters
+from handloom.core.arrays import Arrays
+from handloom.core.seeds import Use, generator
 from handloom.core.sites import Edits
 
 if TYPE_CHECKING:  # what the native engine trains needs no torch
     import torch
     from torch import Tensor
-
-Arrays = dict[str, np.ndarray[Any, Any]]
 
 
 class Network(Protocol):
@@ -48,7 +48,7 @@ class Transformer:
     def start(self, seed: int) -> Arrays:
         """As GPT-2 begins: normal, biases zero, and what adds to the residual stream smaller the more of it there is.
         Weights are scaled by the width they read, so that small models begin no smaller than large ones."""
-        rng = np.random.default_rng((seed, 3))
+        rng = generator(seed, Use.WEIGHTS)
         flat = parameters.flatten(parameters.zeros(self.config, np.float32))
         for name, array in flat.items():
             last = name.rpartition(".")[2]

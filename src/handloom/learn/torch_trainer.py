@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from math import prod
-from typing import Any
 
 import numpy as np
 import torch
@@ -17,9 +16,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from handloom.core import Vocab, torch_engine
+from handloom.core.arrays import Array, Arrays
 from handloom.core.memory import keep_freed_memory
+from handloom.core.seeds import Use, derived, generator
 from handloom.learn.batches import NOTHING, Batch, Lanes, Strings, lanes_of, masked_lanes_of
-from handloom.learn.network import Arrays, Network
+from handloom.learn.network import Network
 from handloom.learn.processes import Processes
 from handloom.learn.settings import Settings
 
@@ -65,9 +66,7 @@ class TorchTrainer:
             groups.append({"params": [tensor], "weight_decay": decay if part.start == 0 else 0.0})
         return torch.optim.AdamW(groups, lr=self.settings.rate, betas=self.settings.betas, fused=True)
 
-    def step(
-        self, strings: Strings, rows: np.ndarray[Any, Any], rng: np.random.Generator, rate: float
-    ) -> tuple[float, int]:
+    def step(self, strings: Strings, rows: Array, rng: np.random.Generator, rate: float) -> tuple[float, int]:
         """Learn from these rows; their mean loss a token, before, and how many tokens were learnt, in all
         processes. NaN, and no change, if the loss is not a number."""
         lanes = self.batch(strings, rows, rng)
@@ -94,19 +93,19 @@ class TorchTrainer:
         self.steps += 1
         return loss, count
 
-    def batch(self, strings: Strings, rows: np.ndarray[Any, Any], rng: np.random.Generator) -> Lanes:
+    def batch(self, strings: Strings, rows: Array, rng: np.random.Generator) -> Lanes:
         """This process's lanes of a batch."""
         lanes = self.dealt(strings, rows, self.count * self.processes.count, rng)
         return lanes[self.processes.rank * self.count : (self.processes.rank + 1) * self.count]
 
-    def dealt(self, strings: Strings, rows: np.ndarray[Any, Any], lanes: int, rng: np.random.Generator) -> Lanes:
+    def dealt(self, strings: Strings, rows: Array, lanes: int, rng: np.random.Generator) -> Lanes:
         if self.masked:
             return masked_lanes_of(strings, rows, lanes, rng, self.masked)
         return lanes_of(strings, rows, lanes)
 
     def loss(self, strings: Strings) -> float:
         """The mean loss a token of all strings, without learning."""
-        rng = np.random.default_rng((self.settings.seed, 6))
+        rng = generator(self.settings.seed, Use.HIDDEN)
         lanes: Lanes = [[] for _ in range(self.count)]
         for i, group in enumerate(np.array_split(np.argsort(strings.lengths), -(-len(strings) // AT_ONCE))):
             lanes[i % self.count] += self.dealt(strings, group, 1, rng)[0]
@@ -179,7 +178,7 @@ class Lane:
         self.gradient.zero_()
         settings, total = self.trainer.settings, 0.0
         if settings.dropout:
-            self.rng.manual_seed(seed_of(settings.seed, 8, self.trainer.steps, self.number))
+            self.rng.manual_seed(derived(settings.seed, Use.DROPOUT, self.trainer.steps, self.number))
         for batch in batches:
             loss = self.loss(batch, settings.dropout)
             loss.backward()
@@ -197,22 +196,17 @@ class Lane:
         return F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=NOTHING, reduction="sum")
 
 
-def seed_of(*numbers: int) -> int:
-    """A seed for torch, which takes 64 bits, from whole numbers of any size."""
-    return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0])
-
-
 def cores(device: str) -> int:
     """How many lanes: one a core, up to eight; one on a GPU."""
     return 1 if device != "cpu" else max(1, min(8, torch.get_num_threads()))
 
 
-def is_decayed(name: str, array: np.ndarray[Any, Any]) -> bool:
+def is_decayed(name: str, array: Array) -> bool:
     """Matrices and embeddings decay; biases and norms do not."""
     return array.ndim > 1 and "b_" not in name and "bias" not in name
 
 
-def joined(arrays: Mapping[str, np.ndarray[Any, Any]], names: list[str]) -> Tensor:
+def joined(arrays: Mapping[str, Array], names: list[str]) -> Tensor:
     if not names:
         return torch.zeros(0)
     return torch.from_numpy(np.concatenate([np.asarray(arrays[name], np.float32).ravel() for name in names]))

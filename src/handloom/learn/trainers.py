@@ -7,15 +7,15 @@ done, and what one trainer gives, weights and moments by name, another can go on
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from handloom.core import HandloomError, native
+from handloom.core.arrays import Array, Arrays
 from handloom.core.errors import shown
 from handloom.learn.batches import Strings
 from handloom.learn.learner import Learner
-from handloom.learn.network import Arrays
 from handloom.learn.processes import Processes
 from handloom.learn.settings import Settings
 
@@ -28,9 +28,7 @@ ENGINES = ("auto", "native", "torch")
 class Trainer(Protocol):
     """Weights that learn."""
 
-    def step(
-        self, strings: Strings, rows: np.ndarray[Any, Any], rng: np.random.Generator, rate: float
-    ) -> tuple[float, int]:
+    def step(self, strings: Strings, rows: Array, rng: np.random.Generator, rate: float) -> tuple[float, int]:
         """Learn from these rows; the mean loss a token, before, and how many tokens were learnt. A loss of NaN, and no
         change, if it is not a number. `rng` is for whatever the step draws."""
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from handloom.core import Model, Trace
+from handloom.core.arrays import Array
 
 MOST = 6  # positions that are shown beside each other
 FEW = 2  # positions that a head looks at, which are named
@@ -57,7 +58,7 @@ def heads_of(model: Model) -> Iterator[tuple[str, int, int]]:
         yield from ((f"{i}.{h}", i, h) for h in range(model.config.heads))
 
 
-def looked_at(row: np.ndarray[Any, Any]) -> list[tuple[int, float]]:
+def looked_at(row: Array) -> list[tuple[int, float]]:
     """The positions that get at least half of the largest share."""
     return [(int(at), float(row[at])) for at in np.flatnonzero(row > 0.5 * row.max())]
 

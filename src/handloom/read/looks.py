@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 
 from handloom.core import Model, choose_engine
+from handloom.core.arrays import Array
 from handloom.core.reference import softmax
-from handloom.view.figures.attention import Array, as_array, fast_engine
+from handloom.read.attention import as_array, fast_engine
 
 Progress = Callable[[int, int], None]
 FEWEST = 20  # strings for a test

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from handloom.core import Config, HandloomError, Model, count
+from handloom.core.arrays import Array
 from handloom.core.config import whole
 from handloom.core.engines import Decoder, choose_engine
 from handloom.core.errors import shown, told
@@ -29,8 +30,6 @@ from handloom.tasks.catalogue import task as task_named
 from handloom.tasks.certificate import ORDERS, Certificate, Progress, Prove
 from handloom.tasks.of_model import task_of
 from handloom.tasks.task import Ids, Task, whole_within
-
-Array = np.ndarray[Any, Any]
 
 ALL = 2_000_000  # up to so many inputs all are tried,
 WORK = 4 * 10**11  # if that takes minutes at most: inputs times parameters

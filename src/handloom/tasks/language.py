@@ -15,8 +15,9 @@ from functools import cached_property
 
 import numpy as np
 
-from handloom.core import Vocab
-from handloom.tasks.task import Ids, Verdict
+from handloom.core import HandloomError, Vocab
+from handloom.core.errors import told
+from handloom.tasks.task import Ids, Learnable, Verdict
 
 END = "<end>"
 
@@ -59,3 +60,16 @@ class Language:
             return "malformed"
         text = self.vocab.decode(said)
         return "malformed" if not self.formed(text) else "right" if self.right(text) else "wrong"
+
+
+def drawn(task: Learnable, rng: np.random.Generator) -> tuple[Ids, Ids]:
+    """An example of a task, whose functions may be a user's own."""
+    try:
+        pair = task.pair(rng)
+        if isinstance(task, Language) and len(pair[1]) > task.longest + 1:
+            raise HandloomError(f"a string of {len(pair[1]) - 1} tokens, where the longest is to have {task.longest}")
+        return pair
+    except HandloomError as error:
+        raise HandloomError(f"the task drew what it may not: {error}") from error
+    except Exception as error:
+        raise HandloomError(f"the task could not draw an example: {told(error)}") from error

@@ -11,16 +11,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
 
 import numpy as np
 
 from handloom.core import HandloomError, Vocab
+from handloom.core.arrays import Array
 from handloom.core.config import whole
 from handloom.core.errors import shown
 from handloom.tasks.task import Ids, Task, check_longest, count_of_sequences, whole_within
-
-Array = np.ndarray[Any, Any]
 
 LARGEST = 10_000  # keys and tokens of a random table: those who make one compare each with all others
 

@@ -14,17 +14,16 @@ paper: ‖said − result‖ ≤ tolerance · ‖result‖, where ‖·‖ is th
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from handloom.core import HandloomError, Vocab
+from handloom.core.arrays import Array
 from handloom.core.config import is_number
 from handloom.core.errors import shown
 from handloom.tasks.number_tokens import Encoding, encoding
 from handloom.tasks.task import Ids, Task, whole_within
 
-Array = np.ndarray[Any, Any]
 Shape = tuple[int, int]
 
 LARGEST_MATRIX = 100  # as in the paper's code

@@ -11,16 +11,15 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, product
 from math import comb, prod
-from typing import Any
 
 import numpy as np
 
 from handloom.core import HandloomError
+from handloom.core.arrays import Array
 from handloom.core.errors import shown
 from handloom.tasks.rule_parts import Comparison, Digit, Number, Part, Symbol
 from handloom.tasks.rules import Rule
 
-Array = np.ndarray[Any, Any]
 CASES, FEW = 100_000, 16  # that are listed, over all lengths, but always so few at one length
 TRIES, LENGTHS = 1000, 20  # strings drawn at one length before another length is drawn, and how many lengths, at first
 

@@ -16,18 +16,16 @@ from bisect import bisect
 from collections.abc import Iterator
 from itertools import pairwise, product
 from string import ascii_lowercase
-from typing import Any
 
 import numpy as np
 
 from handloom.core import HandloomError, Vocab
+from handloom.core.arrays import Array
 from handloom.core.config import whole
 from handloom.core.errors import shown
 from handloom.tasks.language import Language
 from handloom.tasks.strings import lengths, said
 from handloom.tasks.task import Ids, Task, whole_within
-
-Array = np.ndarray[Any, Any]
 
 LONGEST = 1000
 NONE = "⊥"

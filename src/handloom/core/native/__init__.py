@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from handloom.core.arrays import Array
 from handloom.core.config import Config
 from handloom.core.engines import Draw, Texts
 from handloom.core.errors import HandloomError
@@ -25,8 +26,6 @@ from handloom.core.native.library import ChoiceStruct, Library, ProgressStruct, 
 from handloom.core.params import shapes
 from handloom.core.sites import Edits, Trace, Want
 from handloom.core.tokens import check_tokens
-
-Array = np.ndarray[Any, Any]
 
 MISSING = "it was not built when handloom was installed; with g++ or clang++ at hand, install handloom again"
 MOST = 256  # threads

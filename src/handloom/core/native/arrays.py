@@ -5,16 +5,14 @@ turned round. What is written to a view is in the array.
 """
 
 from ctypes import byref, c_int64
-from typing import Any
 
 import numpy as np
 
 from handloom.core import reference
+from handloom.core.arrays import Array
 from handloom.core.config import Config
 from handloom.core.native.library import ConfigStruct, Library
 from handloom.core.params import is_norm, shapes
-
-Array = np.ndarray[Any, Any]
 
 NORMS = ("none", "layer", "rms")  # in the order of the engine's enumerations
 ACTIVATIONS = ("none", "relu", "gelu", "gelu_tanh", "silu")

@@ -10,8 +10,7 @@ from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from handloom.core.arrays import Array
 from handloom.core.errors import HandloomError, shown
 
 BUILDS = ("plain", "avx2", "avx512")  # as `handloom_best` counts them
@@ -133,7 +132,7 @@ def built(build: str) -> Path | None:
     return next((p for suffix in EXTENSION_SUFFIXES if (p := here / f"_{build}{suffix}").is_file()), None)
 
 
-def pointer(array: np.ndarray[Any, Any] | None) -> int | None:
+def pointer(array: Array | None) -> int | None:
     """Where an array lies; it must be contiguous, and held as long as it is used."""
     if array is None:
         return None

@@ -24,21 +24,21 @@ from typing import Any
 import numpy as np
 
 from handloom.core import HandloomError, Model, generate, save
+from handloom.core.arrays import Array, Arrays
 from handloom.core.config import is_number, whole
 from handloom.core.errors import shown
+from handloom.core.seeds import Use, derived, generator
 from handloom.discover.model.codec import Tokens
 from handloom.learn.batches import Strings, choose
 from handloom.learn.beginnings import config_for
 from handloom.learn.folder import Folder
 from handloom.learn.learner import Learner
-from handloom.learn.network import Arrays, Transformer
+from handloom.learn.network import Transformer
 from handloom.learn.processes import Processes
 from handloom.learn.settings import Settings
 from handloom.learn.trainers import choose as choose_engine
 from handloom.learn.training import unpacked
 from handloom.tasks.of_model import PROBLEM
-
-Array = np.ndarray[Any, Any]
 
 LEARNT_AT_ONCE = 8192  # tokens of a step, at most (but one string), so that it is over soon
 STRINGS_AT_ONCE = 100  # that are drawn together, at most, so that there is a part for each of many workers
@@ -134,7 +134,7 @@ class Speaker:
         passed = running_share(weights, len(strings))
 
         def by_weight(step: int) -> tuple[Array, np.random.Generator]:
-            rng = np.random.default_rng((self.settings.seed, 2, step))
+            rng = generator(self.settings.seed, Use.BATCHES, step)
             return np.searchsorted(passed, rng.random(count), side="right"), rng
 
         return by_weight
@@ -154,8 +154,9 @@ class Speaker:
         longest = min(most, self.longest + self.longest // 4 + 8) if self.longest else most
         at_once, said = max(1, min(STRINGS_AT_ONCE, SAID_AT_ONCE // longest)), list[list[int]]()
         parts = [
-            Part(tuple(self.prompt), min(at_once, count - first), longest, temperature, (seed, 5, first), self.device)
+            Part(tuple(self.prompt), min(at_once, count - first), longest, temperature, part_seed, self.device)
             for first in range(0, whole("count", count, 0), at_once)
+            for part_seed in [derived(seed, Use.PROPOSALS, first)]
         ]
         for new in (draw or draw_here)(self.model(), parts, deadline):
             said += [[*self.prompt[1:], *row] for row in new]
@@ -220,7 +221,7 @@ class Part:
     count: int
     longest: int  # with the prompt
     temperature: float
-    seed: tuple[int, ...]
+    seed: int
     device: str = "cpu"
 
 
@@ -250,7 +251,7 @@ def drawn(model: Model, part: Part, deadline: float | None = None) -> list[list[
             [list(part.prompt)] * part.count,
             steps=part.longest - len(part.prompt),
             temperature=part.temperature,
-            seed=int(np.random.default_rng(part.seed).integers(2**62)),
+            seed=part.seed,
             engine="torch" if part.device != "cpu" else "auto",
             progress=watch,
         )

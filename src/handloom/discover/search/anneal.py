@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 
 from handloom.core import HandloomError
+from handloom.core.arrays import Array
 from handloom.core.config import is_number
 from handloom.core.errors import shown, told
 from handloom.discover.problem import Number, Problem, arity, as_array, exact_score
@@ -48,8 +49,6 @@ from handloom.discover.search.moves import (
 from handloom.discover.search.orbit_search import unit
 from handloom.discover.search.result import Found, completed, first_construction, known
 from handloom.discover.spaces import Construction
-
-Array = np.ndarray[Any, Any]
 
 HOT, MILD, COLD = 1.0, 0.25, 0.01  # temperatures, in changes of the score that were seen lately
 LATELY = 0.01  # the weight of the newest change in their mean

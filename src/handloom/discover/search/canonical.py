@@ -22,11 +22,11 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numba import njit
 
+from handloom.core.arrays import Array
 from handloom.discover.problem import Problem
 from handloom.discover.search.symmetry import as_indices, broken_by, closure, symmetries_of
 from handloom.discover.spaces import Construction, Space, turn
 
-Array = np.ndarray[Any, Any]
 T = TypeVar("T")
 
 MOST_MOVED = 4_000_000  # elements by maps of a group under which a form is found

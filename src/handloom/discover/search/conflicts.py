@@ -11,10 +11,11 @@ A set of which a part is forbidden already is left out.
 
 from itertools import combinations
 from math import comb
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from handloom.core.arrays import Array
 from handloom.discover.problem import Problem, arity
 from handloom.discover.search.compiling import kernel
 from handloom.discover.search.forbidden import Test, compiled, coordinates
@@ -28,8 +29,6 @@ from handloom.discover.search.triples import (
     on_all_cores,
     table_of_thirds,
 )
-
-Array = np.ndarray[Any, Any]
 
 MOST_SETS = 6_000_000
 MANY = 2_000  # orbits from which on listed threes are kept as sets

@@ -13,6 +13,7 @@ from numba import njit
 from numba.core.errors import NumbaError
 
 from handloom.core import HandloomError
+from handloom.core.arrays import Array
 from handloom.discover.problem import Problem, Rule, arity
 from handloom.discover.search.compiling import fast, numba_says
 from handloom.discover.spaces import Space
@@ -59,7 +60,7 @@ def element_reader(width: int) -> Callable[..., Any]:
     return reader
 
 
-def coordinates(space: Space) -> np.ndarray[Any, Any]:
+def coordinates(space: Space) -> Array:
     """The elements as rows of whole numbers."""
     rows = [element if isinstance(element, tuple) else (element,) for element in space.elements]
     try:

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from handloom.core.arrays import Array
 from handloom.discover.problem import Problem, arity
 from handloom.discover.search.compiling import kernel
 from handloom.discover.search.forbidden import Test, compiled, coordinates
 from handloom.discover.search.orbit_search import below
 
-Array = np.ndarray[Any, Any]
 Conflict = Callable[[Any, int], int]
 
 

@@ -18,10 +18,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from handloom.core.arrays import Array
 from handloom.discover.search.compiling import kernel
 from handloom.discover.search.conflicts import Conflicts
-
-Array = np.ndarray[Any, Any]
 
 CHOSEN, FREE, ONCE = 0, 1, 2  # the lists
 STEP, SCORE, BEST, RUINED = 0, 1, 2, 3  # the numbers: of steps, the score, the best score, the step of the last ruin

@@ -8,16 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations, islice
-from typing import Any
 
 import numpy as np
 
 from handloom.core import HandloomError
+from handloom.core.arrays import Array
 from handloom.core.errors import shown, told
 from handloom.discover.problem import Problem, arity, asked
 from handloom.discover.spaces import Map, Space, maps_by_name
-
-Array = np.ndarray[Any, Any]
 
 NONE = "none"
 MOST_MAPS = 5_000  # in a group; more would take longer than they save

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 
 from handloom.core import HandloomError
+from handloom.core.arrays import Array
 from handloom.discover.search.compiling import kernel
 from handloom.discover.search.forbidden import Test
 from handloom.discover.search.symmetry import Orbits
 
-Array = np.ndarray[Any, Any]
 Stop = Callable[[], bool]
 
 MOST_THIRDS = 200_000_000  # two bytes each

@@ -11,94 +11,20 @@ triangle at the margin: in its column, where it is looked at, and in the row in 
 
 import textwrap
 import warnings
-from collections.abc import Callable, Sequence
-from importlib.util import find_spec
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from handloom.core import HandloomError, Model, choose_engine, generate
-from handloom.core.tokens import check_tokens
-from handloom.learn.data import drawn
-from handloom.tasks import Language, Learnable
+from handloom.core import HandloomError
+from handloom.core.arrays import Array
 from handloom.view.figures.figure import STYLE, check_format, matplotlib_parts, write_figure
 from handloom.view.svg.heatmap import BLUE
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
-Progress = Callable[[int, int], None]
-AT_ONCE = 4_000_000  # numbers of patterns computed together
-FEW = 5_000  # tokens for which loading torch takes longer than it saves
 PANELS = 400  # as many as a picture may have
 TICKS = 48  # as many labels as fit on an axis
 MARK = "#c9561c"
-
-
-def mean_attention(
-    model: Model, rows: Sequence[Sequence[int]], engine: str | None = None, progress: Progress | None = None
-) -> Array:
-    """The patterns (layers, heads, T, T), averaged over strings of token ids; where lengths differ, each cell over the
-    strings that have it."""
-    check_heads(model)
-    if not rows:
-        raise HandloomError("there are no strings to average over; give at least one")
-    ids = [check_tokens(model.config, row) for row in rows]
-    module = choose_engine(engine or fast_engine(sum(map(len, ids))))
-    layers, heads, longest = model.config.layers, model.config.heads, max(map(len, ids))
-    total = np.zeros((layers, heads, longest, longest))
-    counts = np.zeros((longest, longest))
-    done = 0
-    for length in sorted({len(row) for row in ids}):
-        same = np.stack([row for row in ids if len(row) == length])
-        most = max(1, AT_ONCE // (layers * heads * length * length))
-        for group in np.split(same, range(most, len(same), most)):
-            trace = module.forward(model, group, "*.pattern")[1]
-            for layer in range(layers):
-                total[layer, :, :length, :length] += as_array(trace[f"{layer}.pattern"]).sum(0)
-            counts[:length, :length] += len(group)
-            done += len(group)
-            if progress:
-                progress(done, len(ids))
-    return total / counts
-
-
-def check_heads(model: Model) -> None:
-    if not model.config.layers or not model.config.heads:
-        raise HandloomError("this model has no attention heads, and so nothing to draw; choose another")
-
-
-def fast_engine(tokens: int) -> str:
-    return "torch" if tokens > FEW and find_spec("torch") else "reference"
-
-
-def as_array(value: Any) -> Array:
-    """An engine's array as NumPy's."""
-    return np.asarray(value.cpu() if hasattr(value, "cpu") else value, np.float64)
-
-
-def strings_for(
-    model: Model, task: Learnable | None, count: int, seed: int, progress: Progress | None = None
-) -> list[list[int]]:
-    """Strings that a model reads. Of a Task: questions and their answers, as far as they are read. Otherwise what the
-    model says itself; or, if it sees both ways and cannot, strings of the Language."""
-    rng, block = np.random.default_rng(seed), model.config.block
-    begins = model.vocab.bos is not None and model.config.causal
-    if task is not None and not (isinstance(task, Language) and begins):
-        pairs = [task.pair(rng) for _ in range(count)]
-        return [[*asked, *(said[:-1] if model.config.causal else said)][:block] for asked, said in pairs]
-    if not begins:
-        raise HandloomError("this model has no token to begin with, and its task is not known; give texts")
-    bos = model.vocab.id(model.vocab.bos or "")
-    said = generate(model, [[bos]] * count, temperature=1.0, seed=seed, engine="auto", progress=progress)
-    eos = model.vocab.ids.get(model.vocab.eos or "")
-    return [[bos, *(row[:-1] if row[-1:] == [eos] else row)][:block] for row in said]
-
-
-def right_strings(task: Learnable, model: Model, count: int, seed: int) -> list[list[int]]:
-    """Whole strings of a task, as far as the model can read them and write one token more."""
-    rng = np.random.default_rng((seed, 1))
-    pairs = [drawn(task, rng) for _ in range(count)]
-    return [[*asked, *said][: model.config.block + 1] for asked, said in pairs]
 
 
 def draw_attention(

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from handloom.core import HandloomError, Model, Trace, count, generate, trace
+from handloom.core.arrays import Array
 from handloom.core.errors import shown
 from handloom.core.files import one_line
 from handloom.read.answer import MOST as MOST_STEPS
@@ -30,7 +31,6 @@ from handloom.write.programs import prover_of
 CERTIFIED = 2_000  # inputs tried for the explanation; `handloom certify` tries all
 PROVEN = 14  # positions up to which a proof takes a few seconds
 MOST = 48  # rows and columns of a matrix that are drawn
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)

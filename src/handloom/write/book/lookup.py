@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 
 from handloom.core import Config, HandloomError, Model, params
+from handloom.core.arrays import Array
 from handloom.core.config import whole
 from handloom.core.errors import counted
-from handloom.tasks.lookup import Array, Table, random_table
+from handloom.tasks.lookup import Table, random_table
 from handloom.tasks.task import whole_within
 from handloom.write.book import BOOK
 from handloom.write.parts.encodings import circle, padding, turn

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from handloom.core import Config, HandloomError, Model, Vocab, params
+from handloom.core.arrays import Array
 from handloom.write.book import BOOK
-from handloom.write.parts.encodings import Array, circle, padding, turn
+from handloom.write.parts.encodings import circle, padding, turn
 
 HARD = 1e8
 

@@ -9,8 +9,9 @@ circle; a token is its point and, beside it, the point it asks from. (The Art of
 import numpy as np
 
 from handloom.core import Config, HandloomError, Model, Vocab, params
+from handloom.core.arrays import Array
 from handloom.write.book import BOOK
-from handloom.write.parts.encodings import Array, on_circle
+from handloom.write.parts.encodings import on_circle
 
 HARD = 1e20
 LOUD = 1e20  # in float32 its square, which layer norm takes, is infinite; 1e8 is loud enough

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from handloom.core import Config, HandloomError, Model, Vocab, params
+from handloom.core.arrays import Array
 from handloom.tasks.sums import sum_vocab
 from handloom.write.book import BOOK
-from handloom.write.parts.encodings import Array, circle, turn
+from handloom.write.parts.encodings import circle, turn
 from handloom.write.parts.exact import spikes
 
 SCALE = 100.0  # a digit d is written d / SCALE

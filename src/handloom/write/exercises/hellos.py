@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from handloom.core import Config, HandloomError, Model, Vocab, params
+from handloom.core.arrays import Array
 from handloom.core.config import Norm
 from handloom.tasks.message import message_vocab
 from handloom.write.book.hello import LOUD
-from handloom.write.parts.encodings import Array, circle, on_circle
+from handloom.write.parts.encodings import circle, on_circle
 
 Ids = list[int]
 

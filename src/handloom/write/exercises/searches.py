@@ -23,8 +23,8 @@ from itertools import chain
 import numpy as np
 
 from handloom.core import Config, HandloomError, Model, Vocab, params
+from handloom.core.arrays import Array
 from handloom.tasks.task import Ids
-from handloom.write.parts.encodings import Array
 
 HARD, LOUD = 1e8, 1e4
 SURE = 40.0  # by how much the score of a position looked at exceeds that of its neighbours

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from handloom.core import Config, HandloomError, Model, params
+from handloom.core.arrays import Array
 from handloom.tasks.sums import digit_vocab
 from handloom.write.book import BOOK
 from handloom.write.book.sums import (
@@ -28,7 +29,7 @@ from handloom.write.book.sums import (
     digit_vectors,
     layer_norm,
 )
-from handloom.write.parts.encodings import PLANE, Array, circle, on_circle, turn
+from handloom.write.parts.encodings import PLANE, circle, on_circle, turn
 from handloom.write.parts.exact import ScalarMLP, hinges, spikes
 
 Exact = Callable[[Array, Array], ScalarMLP]  # spikes or hinges

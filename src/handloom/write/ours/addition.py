@@ -26,8 +26,8 @@ from typing import Any
 import numpy as np
 
 from handloom.core import Config, HandloomError, Model, params
+from handloom.core.arrays import Array
 from handloom.tasks.sums import sum_vocab
-from handloom.write.parts.encodings import Array
 
 DIRECTIONS = ("high", "low", "place", "square", "digit", "sum", "mark")
 D = len(DIRECTIONS)

@@ -28,11 +28,11 @@ from typing import Any
 import numpy as np
 
 from handloom.core import HandloomError, Model
+from handloom.core.arrays import Array
 from handloom.core.params import is_norm
 from handloom.tasks.certificate import Certificate, Progress
 from handloom.tasks.sums import EQUALS, PLUS, sum_vocab
 from handloom.write.ours.addition import D, small_addition
-from handloom.write.parts.encodings import Array
 from handloom.write.parts.intervals import ROUND, Box, hull_over, spread, stack, total
 
 LARGEST = 2.0**13  # what the numbers of the stream at one position may add up to

@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from handloom.core import Config, HandloomError, Model, params
+from handloom.core.arrays import Array
 from handloom.tasks.sorting import ascending_with_repeats
-from handloom.write.parts.encodings import Array
 
 HOPS = 4
 HARD, LOUD = 1e8, 1e6

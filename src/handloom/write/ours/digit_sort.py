@@ -25,9 +25,10 @@ from typing import Any
 import numpy as np
 
 from handloom.core import Config, Model, params
+from handloom.core.arrays import Array
 from handloom.tasks.digit_sorting import ascending_digits
 from handloom.write.book import BOOK
-from handloom.write.parts.encodings import PLANE, Array, circle
+from handloom.write.parts.encodings import PLANE, circle
 
 SURE = 40.0  # a lead in the scores that leaves nothing to others: exp(−40)
 SMALL, TICK = 2.0**-14, 2.0**-24  # a digit gathered, and the time from one position to the next

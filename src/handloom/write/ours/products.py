@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 
 from handloom.core import Config, HandloomError, Model, params
+from handloom.core.arrays import Array
 from handloom.core.errors import shown
 from handloom.tasks.products import EOS, product_vocab, shortest, unpadded_vocab
 from handloom.tasks.sums import PLUS
 from handloom.write.book import BOOK
 from handloom.write.book.sums import HARD, LOUD
 from handloom.write.exercises.sum_variants import fixed, write_some
-from handloom.write.parts.encodings import Array, circle, turn
+from handloom.write.parts.encodings import circle, turn
 from handloom.write.parts.exact import spikes
 
 # sums

@@ -31,8 +31,8 @@ from typing import Any
 import numpy as np
 
 from handloom.core import Config, HandloomError, Model, params
+from handloom.core.arrays import Array
 from handloom.tasks.sums import sum_vocab
-from handloom.write.parts.encodings import Array
 
 DIRECTIONS = ("high", "low", "rank", "digit")
 MOST = 12  # digits, for which it is tested in float64

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
+from handloom.core.arrays import Array
 
 PLANE = np.array([[1.0, -1.0, 0.0], [1.0, 1.0, -2.0]]) / np.sqrt([[2.0], [6.0]])  # two directions across (1, 1, 1)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
+from handloom.core.arrays import Array
 
 
 @dataclass(frozen=True)

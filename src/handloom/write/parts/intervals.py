@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from handloom.write.parts.encodings import Array
+from handloom.core.arrays import Array
 
 ROUND = 2.0**-44  # 512 times what rounding a number changes it by at most
 

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from handloom.core import HandloomError
+from handloom.core.arrays import Array
 from handloom.core.config import whole
 from handloom.core.reference import sinusoid, softmax
-from handloom.write.parts.encodings import Array
 
 FLAT = 1e-3  # how uneven a window's scores may be, relative to the step at its edge
 

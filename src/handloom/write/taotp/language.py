@@ -26,11 +26,12 @@ import numpy as np
 
 from handloom.core import Config, HandloomError, Model, Vocab
 from handloom.core import params as parameters
+from handloom.core.arrays import Array
 from handloom.core.config import whole
 from handloom.core.errors import counted, shown
 from handloom.core.files import as_path, check_ordinary, what_is, write_atomically
 from handloom.write.book import BOOK
-from handloom.write.taotp.literals import MOST_NUMBERS, MOST_TEXT, Array, as_array, evaluate, spell
+from handloom.write.taotp.literals import MOST_NUMBERS, MOST_TEXT, as_array, evaluate, spell
 
 Entries = dict[str, Any]
 Item = tuple[tuple[str, str], Array]  # an array with the name of its entry, for messages, and its own

@@ -22,12 +22,11 @@ from typing import Any
 import numpy as np
 
 from handloom.core import HandloomError
+from handloom.core.arrays import Array
 from handloom.core.config import whole
 from handloom.core.errors import counted, shown
 from handloom.core.files import one_line
 from handloom.write.parts.encodings import circle, on_circle, padding, turn
-
-Array = np.ndarray[Any, Any]
 
 MOST_TEXT = 2**23  # characters in a text; larger models belong in a model file
 MOST_COMMAS = 2**18  # Python's syntax tree takes a kilobyte for each number
