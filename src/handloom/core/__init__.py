@@ -6,14 +6,15 @@ from handloom.core import merging, params, transforms
 from handloom.core.config import Config
 from handloom.core.counting import Count, count
 from handloom.core.decoding import generate
-from handloom.core.engines import choose_engine, trace
+from handloom.core.engines import choose_engine
 from handloom.core.errors import HandloomError
 from handloom.core.files import save
 from handloom.core.finding import load
 from handloom.core.model import Model
 from handloom.core.params import Params
 from handloom.core.scoring import Score, score
-from handloom.core.sites import Trace, sites
+from handloom.core.sites import sites
+from handloom.core.trace import Trace, trace
 from handloom.core.vocab import Vocab
 
 __all__ = [

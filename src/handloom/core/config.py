@@ -9,11 +9,10 @@ Every size is free: d_head need not be d_model / heads, d_ff may be 0 (attention
 What a transformer with a given Config computes is written down in `reference.py`.
 """
 
-import math
 from dataclasses import asdict, dataclass, fields
-from numbers import Integral, Real
 from typing import Any, Literal, get_args
 
+from handloom.core.checks import is_number, whole
 from handloom.core.errors import HandloomError, shown
 
 Norm = Literal["layer", "rms", "none"]
@@ -89,21 +88,6 @@ class Config:
         if missing := [name for name in ("vocab", "block", "d_model") if name not in values]:
             raise HandloomError(f"Config: {missing[0]} is missing")
         return cls(**values)
-
-
-def whole(name: str, value: Any, least: int) -> int:
-    """value as an int of at least so much; NumPy's integers are ints too."""
-    if issubclass(type(value), Integral) and type(value) is not bool and value >= least:
-        return int(value)
-    raise HandloomError(f"{name}={shown(value)} must be a whole number of at least {least}")
-
-
-def is_number(value: Any) -> bool:
-    """Whether it is a finite number, NumPy's or Python's."""
-    try:
-        return issubclass(type(value), Real) and type(value) is not bool and math.isfinite(value)
-    except OverflowError:  # an int that no float can hold
-        return False
 
 
 def check_choice(name: str, value: object, allowed: tuple[object, ...]) -> None:

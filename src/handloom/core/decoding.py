@@ -25,14 +25,13 @@ from typing import Any, Protocol
 import numpy as np
 
 from handloom.core.arrays import Array
-from handloom.core.config import is_number, whole
+from handloom.core.checks import Sizes, check_tokens, is_number, whole
 from handloom.core.engines import Decoder, Decoding, Draw, WholeRows, choose_engine, fastest
 from handloom.core.errors import HandloomError, shown
 from handloom.core.guides import Guide, Guided
 from handloom.core.regex import parse
 from handloom.core.registry import offered
-from handloom.core.sites import Edits
-from handloom.core.tokens import Sizes, check_tokens
+from handloom.core.trace import Edits
 from handloom.core.vocab import Vocab
 
 Choose = Callable[[Array, Array], Array]  # logits (B, V), uniform numbers (B,) → tokens (B,)

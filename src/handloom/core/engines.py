@@ -14,7 +14,7 @@ from typing import Any, Protocol, cast, runtime_checkable
 
 from handloom.core.errors import HandloomError, shown
 from handloom.core.model import Model
-from handloom.core.sites import Edits, Trace, Want
+from handloom.core.trace import Edits, Trace, Want
 
 MODULES = {
     "reference": "handloom.core.reference",
@@ -96,17 +96,3 @@ def choose_engine(name: str) -> Engine:
         raise HandloomError(
             f"the {name} engine needs {error.name}, which is not installed: pip install 'handloom[learn]'"
         ) from error
-
-
-def trace(model: Model, tokens: Any, want: Want = "*", edits: Edits | None = None, engine: str = "reference") -> Trace:
-    """Run a model once on a text or on token ids and keep what it computed at the wanted sites (all, unless told).
-    Several texts, of equally many tokens, or several rows of ids add a dimension in front."""
-    ids: Any = model.vocab.encode(tokens) if isinstance(tokens, str) else tokens
-    if isinstance(tokens, list | tuple) and tokens and all(isinstance(text, str) for text in tokens):
-        ids = [model.vocab.encode(text) for text in tokens]
-        if len(lengths := {len(row) for row in ids}) > 1:
-            raise HandloomError(
-                f"texts that are traced together must have equally many tokens, and these have {min(lengths)} to "
-                f"{max(lengths)}; trace them one by one"
-            )
-    return choose_engine(engine).forward(model, ids, want, edits)[1]

@@ -23,7 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from handloom.core.config import Config, whole
+from handloom.core.checks import whole
+from handloom.core.config import Config
 from handloom.core.errors import HandloomError, counted, shown
 
 Params = Mapping[str, Any]  # nested: a mapping of arrays, of mappings, and of a list of mappings

@@ -31,11 +31,11 @@ from typing import Any
 import numpy as np
 
 from handloom.core.arrays import Array
+from handloom.core.checks import check_tokens
 from handloom.core.config import Config
 from handloom.core.model import Model
 from handloom.core.params import Params
-from handloom.core.sites import Edits, Tap, Trace, Want
-from handloom.core.tokens import check_tokens
+from handloom.core.trace import Edits, Tap, Trace, Want
 
 
 def forward(

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from handloom.core.engines import trace
 from handloom.core.errors import HandloomError
 from handloom.core.model import Model
+from handloom.core.trace import trace
 
 
 @dataclass(frozen=True)

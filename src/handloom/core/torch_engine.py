@@ -23,12 +23,12 @@ from torch import Tensor
 from handloom.core import params as parameters
 from handloom.core import reference
 from handloom.core.arrays import Array
+from handloom.core.checks import check_tokens
 from handloom.core.config import Config
 from handloom.core.errors import HandloomError
 from handloom.core.model import Model
 from handloom.core.params import Params
-from handloom.core.sites import Edits, Tap, Trace, Want
-from handloom.core.tokens import check_tokens
+from handloom.core.trace import Edits, Tap, Trace, Want
 
 
 def tensors(

@@ -31,7 +31,8 @@ import numpy as np
 
 from handloom.core import params as parameters
 from handloom.core.arrays import Array
-from handloom.core.config import Bias, whole
+from handloom.core.checks import whole
+from handloom.core.config import Bias
 from handloom.core.errors import HandloomError
 from handloom.core.model import Model
 from handloom.core.reference import sinusoid

@@ -25,7 +25,7 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 from handloom.core import HandloomError
-from handloom.core.config import is_number
+from handloom.core.checks import is_number
 from handloom.core.errors import shown, told
 from handloom.discover.spaces import Construction, Element, Maps, Space, maps_by_name
 

@@ -20,7 +20,7 @@ from itertools import combinations, permutations, product
 from typing import Any, Literal
 
 from handloom.core import HandloomError
-from handloom.core.config import whole
+from handloom.core.checks import whole
 from handloom.core.errors import shown
 
 Construction = tuple[int, ...]

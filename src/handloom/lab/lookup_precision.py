@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from handloom.core.arrays import Array
-from handloom.core.config import whole
+from handloom.core.checks import whole
 from handloom.tasks.lookup import Table, random_table
 from handloom.write.book.lookup import Adam, optimise, precision
 

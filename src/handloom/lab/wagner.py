@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from handloom.core import HandloomError
-from handloom.core.config import is_number, whole
+from handloom.core.checks import is_number, whole
 from handloom.core.errors import shown
 from handloom.core.files import write_atomically
 from handloom.core.seeds import Use, generator

@@ -21,7 +21,7 @@ from handloom.core.arrays import Array
 from handloom.core.decoding import continue_texts
 from handloom.core.model import fixed
 from handloom.core.params import check_finite
-from handloom.core.sites import Edits
+from handloom.core.trace import Edits
 from handloom.learn.cells import Cells, State
 
 

@@ -23,7 +23,7 @@ from torch.func import functional_call
 
 from handloom.core import HandloomError
 from handloom.core.arrays import Arrays
-from handloom.core.config import whole
+from handloom.core.checks import whole
 from handloom.core.errors import shown
 from handloom.core.reference import sinusoid
 from handloom.learn.kinds import CELLS as SIZES

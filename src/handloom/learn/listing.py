@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from handloom.core import HandloomError
-from handloom.core.config import is_number
+from handloom.core.checks import is_number
 from handloom.core.files import one_line, what_is
 from handloom.learn.folder import COPIES, METRICS, Folder, unsealed
 

@@ -16,7 +16,7 @@ from handloom.core import Config, HandloomError
 from handloom.core import params as parameters
 from handloom.core.arrays import Arrays
 from handloom.core.seeds import Use, generator
-from handloom.core.sites import Edits
+from handloom.core.trace import Edits
 
 if TYPE_CHECKING:  # what the native engine trains needs no torch
     import torch

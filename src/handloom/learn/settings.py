@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, get_args
 
 from handloom.core import HandloomError
-from handloom.core.config import is_number, whole
+from handloom.core.checks import is_number, whole
 from handloom.core.errors import shown
 
 Schedule = Literal["constant", "cosine", "linear"]

@@ -12,8 +12,8 @@ import numpy as np
 
 from handloom.core import HandloomError, Model, choose_engine, generate
 from handloom.core.arrays import Array
+from handloom.core.checks import check_tokens
 from handloom.core.seeds import Use, generator
-from handloom.core.tokens import check_tokens
 from handloom.tasks import Language, Learnable
 from handloom.tasks.language import drawn
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from handloom.core import Config, HandloomError, Model, count
 from handloom.core.arrays import Array
-from handloom.core.config import whole
+from handloom.core.checks import whole
 from handloom.core.engines import Decoder, choose_engine
 from handloom.core.errors import shown, told
 from handloom.core.finding import find

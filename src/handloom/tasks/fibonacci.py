@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from handloom.core import HandloomError
-from handloom.core.config import whole
+from handloom.core.checks import whole
 from handloom.core.errors import shown
 from handloom.tasks.language import Language
 from handloom.tasks.strings import check_alphabet

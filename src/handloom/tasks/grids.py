@@ -13,7 +13,7 @@ import re
 import numpy as np
 
 from handloom.core import HandloomError
-from handloom.core.config import whole
+from handloom.core.checks import whole
 from handloom.core.errors import shown
 from handloom.tasks.language import Language
 

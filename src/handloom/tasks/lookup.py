@@ -16,7 +16,7 @@ import numpy as np
 
 from handloom.core import HandloomError, Vocab
 from handloom.core.arrays import Array
-from handloom.core.config import whole
+from handloom.core.checks import whole
 from handloom.core.errors import shown
 from handloom.tasks.task import Ids, Task, check_longest, count_of_sequences, whole_within
 

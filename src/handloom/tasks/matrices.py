@@ -19,7 +19,7 @@ import numpy as np
 
 from handloom.core import HandloomError, Vocab
 from handloom.core.arrays import Array
-from handloom.core.config import is_number
+from handloom.core.checks import is_number
 from handloom.core.errors import shown
 from handloom.tasks.number_tokens import Encoding, encoding
 from handloom.tasks.task import Ids, Task, whole_within

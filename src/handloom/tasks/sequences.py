@@ -21,7 +21,7 @@ import numpy as np
 
 from handloom.core import HandloomError, Vocab
 from handloom.core.arrays import Array
-from handloom.core.config import whole
+from handloom.core.checks import whole
 from handloom.core.errors import shown
 from handloom.tasks.language import Language
 from handloom.tasks.strings import lengths, said

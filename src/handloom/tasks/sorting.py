@@ -12,7 +12,7 @@ from math import perm
 import numpy as np
 
 from handloom.core import Vocab
-from handloom.core.config import whole
+from handloom.core.checks import whole
 from handloom.core.errors import shown
 from handloom.core.vocab import MOST_NUMBERS
 from handloom.tasks.task import COUNTED, Ids, Task, check_longest, count_of_sequences, whole_within

@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 
 from handloom.core import Vocab
-from handloom.core.config import whole
+from handloom.core.checks import whole
 from handloom.core.errors import shown
 from handloom.tasks.task import Ids, Task, check_longest
 

@@ -19,7 +19,7 @@ from typing import Literal, Protocol
 import numpy as np
 
 from handloom.core import HandloomError, Vocab
-from handloom.core.config import whole
+from handloom.core.checks import whole
 from handloom.core.errors import counted, shown
 
 Ids = list[int]

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from handloom.core.arrays import Array
+from handloom.core.checks import check_tokens
 from handloom.core.config import Config
 from handloom.core.engines import Draw, Texts
 from handloom.core.errors import HandloomError
@@ -24,8 +25,7 @@ from handloom.core.model import Model
 from handloom.core.native.arrays import Arrays, config_struct, fixed_positions
 from handloom.core.native.library import ChoiceStruct, Library, ProgressStruct, PromptsStruct, library, pointer
 from handloom.core.params import shapes
-from handloom.core.sites import Edits, Trace, Want
-from handloom.core.tokens import check_tokens
+from handloom.core.trace import Edits, Trace, Want
 
 MISSING = "it was not built when handloom was installed; with g++ or clang++ at hand, install handloom again"
 MOST = 256  # threads

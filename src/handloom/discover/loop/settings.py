@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from handloom.core import HandloomError
-from handloom.core.config import is_number, whole
+from handloom.core.checks import is_number, whole
 from handloom.core.errors import shown
 from handloom.learn.settings import checked
 

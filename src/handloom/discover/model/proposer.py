@@ -25,7 +25,7 @@ import numpy as np
 
 from handloom.core import HandloomError, Model, generate, save
 from handloom.core.arrays import Array, Arrays
-from handloom.core.config import is_number, whole
+from handloom.core.checks import is_number, whole
 from handloom.core.errors import shown
 from handloom.core.seeds import Use, derived, generator
 from handloom.discover.model.codec import Tokens

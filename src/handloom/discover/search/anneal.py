@@ -30,7 +30,7 @@ import numpy as np
 
 from handloom.core import HandloomError
 from handloom.core.arrays import Array
-from handloom.core.config import is_number
+from handloom.core.checks import is_number
 from handloom.core.errors import shown, told
 from handloom.discover.problem import Number, Problem, arity, as_array, exact_score
 from handloom.discover.search.compiling import fast, kernel, numba_says

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from handloom.core import HandloomError
-from handloom.core.config import is_number
+from handloom.core.checks import is_number
 from handloom.view.figures.figure import LINES, STYLE, check_format, matplotlib_parts, tidy, write_figure
 
 Metrics = Sequence[Mapping[str, Any]]  # the lines of metrics.jsonl

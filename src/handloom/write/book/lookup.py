@@ -20,7 +20,7 @@ import numpy as np
 
 from handloom.core import Config, HandloomError, Model, params
 from handloom.core.arrays import Array
-from handloom.core.config import whole
+from handloom.core.checks import whole
 from handloom.core.errors import counted
 from handloom.tasks.lookup import Table, random_table
 from handloom.tasks.task import whole_within

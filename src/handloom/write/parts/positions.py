@@ -20,7 +20,7 @@ import numpy as np
 
 from handloom.core import HandloomError
 from handloom.core.arrays import Array
-from handloom.core.config import whole
+from handloom.core.checks import whole
 from handloom.core.reference import sinusoid, softmax
 
 FLAT = 1e-3  # how uneven a window's scores may be, relative to the step at its edge

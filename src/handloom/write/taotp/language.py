@@ -27,7 +27,7 @@ import numpy as np
 from handloom.core import Config, HandloomError, Model, Vocab
 from handloom.core import params as parameters
 from handloom.core.arrays import Array
-from handloom.core.config import whole
+from handloom.core.checks import whole
 from handloom.core.errors import counted, shown
 from handloom.core.files import as_path, check_ordinary, what_is, write_atomically
 from handloom.write.book import BOOK

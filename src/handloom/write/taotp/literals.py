@@ -23,7 +23,7 @@ import numpy as np
 
 from handloom.core import HandloomError
 from handloom.core.arrays import Array
-from handloom.core.config import whole
+from handloom.core.checks import whole
 from handloom.core.errors import counted, shown
 from handloom.core.files import one_line
 from handloom.write.parts.encodings import circle, on_circle, padding, turn

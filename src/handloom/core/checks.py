@@ -1,10 +1,27 @@
-"""The check every run begins with: are these tokens that the model can read?"""
+"""Checks of what is given: whole numbers, finite numbers, and the token ids every run begins with."""
 
+import math
+from numbers import Integral, Real
 from typing import Any, Protocol
 
 import numpy as np
 
 from handloom.core.errors import HandloomError, shown
+
+
+def whole(name: str, value: Any, least: int) -> int:
+    """value as an int of at least so much; NumPy's integers are ints too."""
+    if issubclass(type(value), Integral) and type(value) is not bool and value >= least:
+        return int(value)
+    raise HandloomError(f"{name}={shown(value)} must be a whole number of at least {least}")
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is a finite number, NumPy's or Python's."""
+    try:
+        return issubclass(type(value), Real) and type(value) is not bool and math.isfinite(value)
+    except OverflowError:  # an int that no float can hold
+        return False
 
 
 class Sizes(Protocol):
