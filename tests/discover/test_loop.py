@@ -418,7 +418,7 @@ FILES = {
         ([CYCLES, "--store", "foreign.sqlite"], "database of something else"),
         ([CYCLES, "--store", "no/folder/s.sqlite"], "no/folder"),
         ([CYCLES, "--store", "other.sqlite"], "records of another problem called four-cycle-free:n=12"),
-        ([CYCLES, "--out", "full"], "full is there already"),
+        ([CYCLES, "--out", "full"], "full exists already"),
         ([CYCLES, "--resume", "full"], "resume"),
         (["--resume", "full"], "full is not the folder of a run"),
         (["--resume", "missing"], "missing"),

@@ -68,7 +68,7 @@ def test_what_a_run_cannot_use_is_refused(handloom):
         assert len(said.strip().splitlines()) == 1
     code, _, said = handloom(CYCLES, "--out", "a")
     assert code == 2
-    assert "handloom discover --resume a" in said
+    assert "a exists already; name another folder, or resume the run in it" in said
 
 
 def test_of_a_run_that_never_began_nothing_is_left(handloom):
@@ -153,7 +153,7 @@ def test_a_run_of_learn_is_told_from_a_damaged_one(handloom):
     train("s[1]==s[2]", folder="a", steps=1, every=1, layers=1, heads=1, d_model=8, count=50, samples=5)
     code, _, said = handloom("--resume", "a")
     assert code == 2
-    assert "is a run of learn, not of discover; handloom resume a goes on with it" in said
+    assert "a is a run of learn (expected a run of discover); resume it with learn" in said
 
 
 # Where a record comes from

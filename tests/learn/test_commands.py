@@ -14,8 +14,8 @@ from command import handloom, handloom_process
 from handloom.cli.live.training import TrainingView
 from handloom.core import Model, load, save
 from handloom.learn import train
-from handloom.learn.folder import Folder
 from handloom.learn.training import Report
+from handloom.runs.folder import Folder
 from training_runs import OWN, RULE, SMALL, TINY, by_hand, wait_for
 
 
@@ -96,7 +96,7 @@ def test_tensorboard_files_hold_the_metrics(tmp_path):
     assert done.returncode == 0, done.stderr
     events = EventAccumulator(str(tmp_path / "runs/strings-1"))
     events.Reload()
-    lines = Folder.old(tmp_path / "runs/strings-1").lines()
+    lines = Folder.open(tmp_path / "runs/strings-1").lines()
     held_out = [scalar.value for scalar in events.Scalars("loss/held_out")]
     assert held_out == pytest.approx([line["held_out"] for line in lines], rel=1e-6)
 

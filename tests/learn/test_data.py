@@ -15,13 +15,13 @@ from handloom.core import HandloomError, reference
 from handloom.core.reference import softmax
 from handloom.learn.batches import NOTHING, Strings, choose, pad
 from handloom.learn.beginnings import config_for
-from handloom.learn.data import BY_ROW, Data, split_by_row, split_by_string
+from handloom.learn.data import Data, split
 from handloom.learn.evaluation import seed_at
-from handloom.learn.folder import Folder
 from handloom.learn.kinds import KINDS, SIZES
 from handloom.learn.runs import SETTINGS, prepare, resume, train
 from handloom.learn.sampling import Sampling
 from handloom.learn.settings import Settings
+from handloom.runs.folder import Folder
 from handloom.tasks import Language
 from handloom.tasks import task as task_named
 from training_runs import RULE, SMALL
@@ -42,8 +42,6 @@ def test_no_held_out_string_is_trained_on_however_often_it_was_drawn(seed):
     assert 1 <= len(held_out) <= 6
     assert train | held_out == set(texts(task, data.strings))
     assert len(data.train) + len(data.held_out) == 1000
-    by_row = Data.of(task, 1000, seed, BY_ROW)
-    assert set(texts(task, by_row.train)) & set(texts(task, by_row.held_out))
 
 
 def test_no_held_out_question_is_trained_on():
@@ -53,20 +51,13 @@ def test_no_held_out_question_is_trained_on():
     assert 1 <= len(asked[1]) <= len(asked[0] | asked[1]) // 10
 
 
-def test_strings_that_are_all_distinct_are_split_as_they_always_were():
-    """So that a run of the first version, where it was not at fault, goes on with the strings it had."""
-    strings = Data.of(task_named("strings:length=60"), 300, seed=0).strings
-    for new, old in zip(split_by_string(strings, 3), split_by_row(strings, 3), strict=True):
-        assert (new.ids == old.ids).all()
-
-
 def test_what_is_held_out_is_a_thousand_rows_and_a_tenth_of_all_at_most():
     often = [([9], [0, 9])] * 50_000
     rare = [([9], [1 + i % 7, 1 + i // 7 % 7, 1 + i // 49 % 7, 1 + i // 343, 9]) for i in range(2400)]
-    train, held_out = split_by_string(Strings.of([*often, *rare, *rare, *rare, *rare, *rare]), 0)
+    train, held_out = split(Strings.of([*often, *rare, *rare, *rare, *rare, *rare]), 0)
     assert len(held_out) == 1000
     assert len(train) == 62_000 - 5 * 240  # what is held out beyond that is trained on neither
-    train, held_out = split_by_string(Strings.of([([9], [i, 9]) for i in range(9)] * 100), 0)
+    train, held_out = split(Strings.of([([9], [i, 9]) for i in range(9)] * 100), 0)
     assert (len(train), len(held_out)) == (900, 0)
 
 
@@ -95,22 +86,14 @@ def test_a_run_without_anything_held_out_is_measured_on_what_it_is_trained_on(tm
     assert resume(tmp_path / "a", steps=6).where.step == 6
 
 
-def test_a_run_of_the_first_version_goes_on_with_its_own_split(tmp_path):
-    """Its run.json says nothing of the data; its held-out strings were trained on, and it is said how many."""
+def test_a_run_that_does_not_note_its_data_is_refused_in_one_line(tmp_path):
+    """The first version split otherwise, and noted nothing."""
     train(FEW, folder=tmp_path / "a", steps=2, every=2, **SMALL)
-    about = json.loads((tmp_path / "a/run.json").read_text())
-    assert about["data"] | {"split": 0} == Data.of(task_named(FEW), 200, 0).to_json() | {"split": 0}
-    del about["data"], about["sha256"]
+    about = Folder(tmp_path / "a").about()
+    assert about.pop("data") == Data.of(task_named(FEW), 200, 0).to_json()
     (tmp_path / "a/run.json").write_text(json.dumps(about))
-    again = resume(tmp_path / "a", steps=4)
-    strings = Data.of(task_named(FEW), 200, 0).strings
-    assert (again.strings.ids == split_by_row(strings, 0)[0].ids).all()
-    assert str(again.data).endswith(" are trained on too (as older runs were split)")
-    assert Sampling.of(tmp_path / "a").examiner.known == again.examiner.known
-    assert "data" not in json.loads((tmp_path / "a/run.json").read_text())
-    (tmp_path / "a/run.json").write_text(json.dumps(about | {"data": {"split": 3}}))
-    with pytest.raises(HandloomError, match="split=3 is not a way to hold out strings"):
-        resume(tmp_path / "a", steps=6)
+    with pytest.raises(HandloomError, match=r"run\.json is damaged: it has no data; start a new run"):
+        resume(tmp_path / "a")
 
 
 # Evaluations
@@ -256,7 +239,7 @@ def test_a_file_that_does_not_work_in_its_runs_folder_is_refused_and_leaves_noth
         train(str(own), folder=tmp_path / "a", steps=1, **SMALL)
     own.write_text("import task\n" + HELPED)
     (own.parent / "task.py").write_text("")
-    with pytest.raises(HandloomError, match=r"own.py imports task.py, which is what its own copy in a run is called"):
+    with pytest.raises(HandloomError, match=r"own.py imports task.py, which is the name of its own copy in a run"):
         train(str(own), folder=tmp_path / "a", steps=1, **SMALL)
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 

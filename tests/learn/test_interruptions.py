@@ -16,9 +16,8 @@ import pytest
 from command import handloom
 from handloom import HandloomError
 from handloom.core import files, load
-from handloom.learn.folder import CHECKPOINT, Folder
-from handloom.learn.lock import LOCK
 from handloom.learn.runs import kept, prepare, reopened, resume, train
+from handloom.runs.folder import CHECKPOINT, LOCK, Folder
 from training_runs import OWN, RULE, SMALL, TINY, by_hand, wait_for
 
 SHORT = {"steps": 6, "every": 3, "lanes": 1, **SMALL}
@@ -67,7 +66,7 @@ def test_no_flipped_bit_of_a_checkpoint_is_resumed_from(run, made):
         *(rng.randrange(header, 8 * len(data)) for _ in range(20)),
     ]:
         (run / CHECKPOINT).write_bytes(flipped(data, bit))
-        with pytest.raises(HandloomError, match=r"is damaged: .*; begin a new run") as error:
+        with pytest.raises(HandloomError, match=r"is damaged: .*; start a new run") as error:
             Folder(run).checkpoint()
         assert "\n" not in str(error.value)
     with pytest.raises(HandloomError, match="is damaged"):
@@ -213,7 +212,7 @@ if begun == "from a model":
     choices = dict(start=train({rule!r}, **choices).model(), count=200, samples=20, steps=6, every=3, lanes=1)
 training = prepare({rule!r}, **choices)
 if begun == "without run.json":
-    import handloom.learn.folder as f
+    import handloom.runs.folder as f
     f.Folder.write_about = lambda *given: os.kill(os.getpid(), 9)
 with kept(training, folder, {rule!r}):
     os.kill(os.getpid(), 9)
@@ -252,7 +251,7 @@ def test_a_folder_with_something_of_the_users_is_not_taken_for_a_run_that_was_ki
         folder.mkdir()
         for name in names:
             (folder / name).write_text("mine")
-        with pytest.raises(HandloomError, match="is there already; name another folder"):
+        with pytest.raises(HandloomError, match="exists already; name another folder"):
             train(RULE, folder=folder, **SHORT)
         assert all((folder / name).read_text() == "mine" for name in names)
 

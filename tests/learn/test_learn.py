@@ -16,12 +16,12 @@ from handloom.lab.talk import EXPERIMENTS
 from handloom.learn.batches import NOTHING, Strings, choose, hide, lanes_of, pad
 from handloom.learn.beginnings import config_for
 from handloom.learn.data import collect
-from handloom.learn.folder import Folder
 from handloom.learn.network import Transformer
 from handloom.learn.runs import prepare, resume, train
 from handloom.learn.sampling import sample
 from handloom.learn.settings import Settings
 from handloom.learn.torch_trainer import TorchTrainer
+from handloom.runs.folder import Folder
 from handloom.tasks import Language
 from handloom.tasks import task as task_named
 from handloom.tasks.catalogue import TASKS
@@ -132,7 +132,7 @@ def test_dropout_is_drawn_anew_at_every_step_and_not_when_measuring():
 def test_a_run_learns_its_rule(tmp_path):
     training = train(RULE, folder=tmp_path / "run", steps=400, every=100, **SMALL | {"count": 1000, "samples": 200})
     assert training.evaluation.success > 0.9 > 0.1 > training.evaluation.malformed
-    lines = Folder.old(tmp_path / "run").lines()
+    lines = Folder.open(tmp_path / "run").lines()
     assert [line["step"] for line in lines] == [100, 200, 300, 400]
     assert lines[-1]["loss"] < lines[0]["loss"]
     model = load(tmp_path / "run" / "model.safetensors")
@@ -165,12 +165,12 @@ def test_a_run_that_is_killed_and_resumed_ends_as_one_that_was_not(tmp_path, how
     wait_for(lambda: (cut / "metrics.jsonl").exists() and len(Folder(cut).lines()) >= 2)
     killed.send_signal(how)
     killed.wait(60)
-    assert Folder.old(cut).checkpoint()[1]["step"] < 600, "it was over before it was killed"
+    assert Folder.open(cut).checkpoint()[1]["step"] < 600, "it was over before it was killed"
     assert start(cut, "resume").wait(120) == 0
     assert start(whole).wait(120) == 0
     first, second = load(whole / "model.safetensors"), load(cut / "model.safetensors")
     assert all((first.flat[name] == second.flat[name]).all() for name in first.flat)
-    lines = [[line | {"seconds": 0} for line in Folder.old(f).lines()] for f in (whole, cut)]
+    lines = [[line | {"seconds": 0} for line in Folder.open(f).lines()] for f in (whole, cut)]
     assert lines[0] == lines[1]
 
 
@@ -179,7 +179,7 @@ def test_a_finished_run_goes_on_with_more_steps(tmp_path):
     more = resume(tmp_path / "a", steps=30)
     whole = train(RULE, steps=30, every=10, lanes=1, **SMALL)
     assert all((more.trainer.arrays()[n] == a).all() for n, a in whole.trainer.arrays().items())
-    assert [line["step"] for line in Folder.old(tmp_path / "a").lines()] == [10, 20, 30]
+    assert [line["step"] for line in Folder.open(tmp_path / "a").lines()] == [10, 20, 30]
 
 
 def test_two_processes_have_the_loss_of_one(tmp_path):
@@ -192,7 +192,7 @@ def test_two_processes_have_the_loss_of_one(tmp_path):
     done = subprocess.run([*launch, str(script), RULE, str(both), "train"], capture_output=True, text=True, timeout=200)
     assert done.returncode == 0, done.stderr
     one = train(RULE, folder=tmp_path / "one", steps=60, every=10, dropout=0.1, lanes=2, **SMALL)
-    lines = [Folder.old(tmp_path / name).lines() for name in ("both", "one")]
+    lines = [Folder.open(tmp_path / name).lines() for name in ("both", "one")]
     assert [line["loss"] for line in lines[0]] == pytest.approx([line["loss"] for line in lines[1]], rel=1e-6)
     model = load(both / "model.safetensors")
     for name, array in one.trainer.arrays().items():
@@ -306,17 +306,17 @@ def test_a_loss_that_is_not_a_number_ends_the_run_and_keeps_the_last_checkpoint(
     training = prepare(RULE, steps=50, every=5, lanes=1, **SMALL)
     from handloom.learn.runs import keep
 
-    keep(training, Folder.new(tmp_path / "a", "a"), RULE)
+    keep(training, Folder.create(tmp_path / "a", "a"), RULE)
     step, calls = training.trainer.step, []
     training.trainer.step = lambda *given: step(*given) if calls.append(1) or len(calls) < 13 else (float("nan"), 0)
     with pytest.raises(HandloomError, match="not a number at step 12"):
         training.run()
-    assert Folder.old(tmp_path / "a").checkpoint()[1]["step"] == 10
+    assert Folder.open(tmp_path / "a").checkpoint()[1]["step"] == 10
 
 
 def test_a_folder_in_use_is_not_overwritten(tmp_path):
     train(RULE, folder=tmp_path / "a", steps=1, every=1, **SMALL)
-    with pytest.raises(HandloomError, match="handloom resume"):
+    with pytest.raises(HandloomError, match="exists already; name another folder, or resume the run in it"):
         train(RULE, folder=tmp_path / "a", steps=1, **SMALL)
     with pytest.raises(HandloomError, match="not the folder of a run"):
         resume(tmp_path)

@@ -19,9 +19,9 @@ from handloom import HandloomError
 from handloom.core import Model, load, save, trace
 from handloom.core.reference import softmax
 from handloom.lab.talk import EXPERIMENTS
-from handloom.learn.folder import Folder
 from handloom.learn.runs import kept, prepare, resume, train
 from handloom.learn.sampling import sample
+from handloom.runs.folder import Folder
 from handloom.tasks import Language
 from training_runs import OWN, RULE, SMALL, TINY, by_hand, wait_for
 
@@ -99,16 +99,6 @@ def test_a_python_file_with_lines_stays_a_python_file(tmp_path):
     again = resume(tmp_path / "a", steps=4)
     assert again.task.right("ab")
     assert not again.task.right("c")
-
-
-def test_a_run_of_a_large_text_file_from_before_the_count_could_be_0_has_all_its_lines(tmp_path):
-    (tmp_path / "names.txt").write_text("".join(f"{i}\n" for i in range(12_000)))
-    whole = train(str(tmp_path / "names.txt"), folder=tmp_path / "a", **ONE | {"count": 0})
-    old = about(tmp_path / "a")
-    del old["asked"], old["sha256"]
-    old["settings"]["count"] = 10_000
-    (tmp_path / "a/run.json").write_text(json.dumps(old))
-    assert len(resume(tmp_path / "a", steps=4).strings) == len(whole.strings) == 11_000
 
 
 def test_a_task_without_a_name_is_given_again(tmp_path):
@@ -214,7 +204,7 @@ def test_runs_that_begin_at_the_same_time_have_folders_of_their_own(tmp_path, mo
 
     def begin():
         gate.wait()
-        found.append(Folder.new(None, RULE).path)
+        found.append(Folder.create(None, RULE).path)
 
     threads = [threading.Thread(target=begin) for _ in range(8)]
     for thread in threads:
@@ -300,7 +290,7 @@ def test_what_goes_wrong_before_the_first_step_is_known_to_all(tmp_path):
     for process in two_processes(tmp_path, "learn", RULE, "--steps", "5", "--out", "a", *TINY):
         said = process.communicate(timeout=60)[1]
         assert (process.returncode, "Traceback" in said) == (2, False), said
-        assert "a is there already; name another folder" in said
+        assert "a exists already; name another folder" in said
 
 
 @pytest.mark.slow

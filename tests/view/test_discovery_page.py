@@ -268,6 +268,6 @@ def test_a_folder_that_is_not_a_run_is_refused_and_nothing_is_written(tmp_path):
     with pytest.raises(HandloomError, match=r"has no run\.json"):
         discovery_page(tmp_path, PROBLEM, [], tmp_path / "page.html")
     (tmp_path / "run.json").write_text("[")
-    with pytest.raises(HandloomError, match=r"run\.json cannot be read"):
+    with pytest.raises(HandloomError, match=r"run\.json is damaged"):
         discovery_page(tmp_path, PROBLEM, [], tmp_path / "page.html")
     assert not (tmp_path / "page.html").exists()

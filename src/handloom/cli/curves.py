@@ -40,17 +40,17 @@ def curves_in(path: Path) -> "Iterator[tuple[str, list[list[dict[str, Any]]]]]":
 
     from handloom.core import HandloomError
     from handloom.core.files import what_is
-    from handloom.learn.folder import Folder
-    from handloom.learn.listing import read_run, run_folders, seed_folders
+    from handloom.runs.folder import Folder
+    from handloom.runs.listing import read_run, run_folders, seed_folders
 
     if what_is(path) != "folder" or what_is(path / "run.json") == "file":
-        yield str(path), [Folder.old(path).lines()]
+        yield str(path), [Folder.open(path).lines()]
         return
     groups: dict[Path, list[list[dict[str, Any]]]] = {}
     for folder in run_folders(path):
         seeds = folder in seed_folders(folder.parent)
         try:
-            about, lines = read_run(folder), Folder.old(folder).lines()
+            about, lines = read_run(folder), Folder.open(folder).lines()
         except HandloomError as error:
             print(f"left out: {error}", file=sys.stderr)
             continue

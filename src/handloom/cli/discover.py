@@ -162,10 +162,10 @@ def limit(seconds: float | None, minutes: float | None) -> float | None:
 
 def begun(problem: str, store: Path | None, out: Path | None, how: dict[str, Any]) -> "Discovery":
     from handloom.discover.loop.runs import begin, keep
-    from handloom.learn.folder import Folder
+    from handloom.runs import Folder
 
     discovery = begin(problem, store=store or "records.sqlite", **how)
-    keep(discovery, Folder.new(out, problem, "discover --resume"), problem)
+    keep(discovery, Folder.create(out, problem), problem)
     return discovery
 
 

@@ -137,7 +137,7 @@ def resume(
     """
     from handloom.cli.seeds import train_all
     from handloom.core.files import what_is
-    from handloom.learn.listing import seed_folders
+    from handloom.runs.listing import seed_folders
 
     reopen = reopener(steps, device, engine)
     if what_is(run / "run.json") != "file" and seed_folders(run):

@@ -8,7 +8,7 @@ import typer
 from handloom.cli.arguments import JsonOption, print_json
 
 if TYPE_CHECKING:
-    from handloom.learn.listing import Run
+    from handloom.runs.listing import Run
 
 
 def runs(
@@ -31,7 +31,7 @@ def runs(
     from rich.console import Console
     from rich.table import Column, Table
 
-    from handloom.learn.listing import runs_in
+    from handloom.runs.listing import runs_in
 
     found = runs_in(folder)
     if as_json:
@@ -49,7 +49,7 @@ def runs(
     Console(highlight=False, markup=False, width=wide).print(table)
     for run in found:
         if run.damaged:
-            print(f"{run.path}: damaged: {run.damaged}")
+            print(f"{run.path}: {run.damaged}")
 
 
 def cells(run: "Run") -> list[str]:

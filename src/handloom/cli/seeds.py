@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from handloom.cli.arguments import print_json
 
 if TYPE_CHECKING:
-    from handloom.learn.listing import Run
     from handloom.learn.training import Training
+    from handloom.runs.listing import Run
 
 Prepare = Callable[[int], "Training"]  # from a seed
 Reopen = Callable[[Path], AbstractContextManager["Training"]]  # from a run's folder, locked meanwhile
@@ -23,13 +23,13 @@ Reopen = Callable[[Path], AbstractContextManager["Training"]]  # from a run's fo
 
 def begin(seeds: list[int], prepare: Prepare, path: Path | None, name: str, called: str, more: dict[str, str]) -> Path:
     """A folder with a run for each seed, none of them trained yet."""
-    from handloom.learn.folder import Folder
-    from handloom.learn.listing import SEED, seed_folders
     from handloom.learn.runs import kept
+    from handloom.runs.folder import Folder
+    from handloom.runs.listing import SEED, seed_folders
 
     check_alone()
     training = prepare(seeds[0])
-    parent = Folder.new(path, called)
+    parent = Folder.create(path, called)
     try:
         for seed in seeds:
             training = training if seed == seeds[0] else prepare(seed)
@@ -54,7 +54,7 @@ def check_alone() -> None:
 def train_all(parent: Path, reopen: Reopen, tensorboard: bool, as_json: bool) -> int:
     """Train those that are not done, one after the other, and tell what came of all; the exit code."""
     from handloom.cli.learn import run_and_show
-    from handloom.learn.listing import read_run, seed_folders
+    from handloom.runs.listing import read_run, seed_folders
 
     check_alone()
     folders = seed_folders(parent)
@@ -76,7 +76,7 @@ def train_all(parent: Path, reopen: Reopen, tensorboard: bool, as_json: bool) ->
 
 def tell(parent: Path, runs: list["Run"], as_json: bool) -> None:
     """Each run in a line, and mean and spread over them."""
-    from handloom.learn.listing import spreads
+    from handloom.runs.listing import spreads
 
     found = spreads(runs)
     if as_json:
@@ -88,8 +88,8 @@ def tell(parent: Path, runs: list["Run"], as_json: bool) -> None:
         loss = "" if run.loss is None else f", loss {run.loss:.4f}"
         success = "" if run.success is None else f", {run.success:.1%} right"
         print(f"{run.path}: {run.steps or 0:,} steps{loss}{success}")
-    parts = [f"loss {found['loss'].told('.4f')}"] if "loss" in found else []
-    parts += [f"right {found['success'].told('.1%')}"] if "success" in found else []
+    parts = [f"loss {found['loss'].text('.4f')}"] if "loss" in found else []
+    parts += [f"right {found['success'].text('.1%')}"] if "success" in found else []
     measured = sum(run.loss is not None for run in runs)
     if parts:
         print(f"{parent}: mean ± standard deviation of {measured} runs (least to most): {', '.join(parts)}")

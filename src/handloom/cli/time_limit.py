@@ -164,7 +164,7 @@ class Watched:
         kept = ("metrics.jsonl", "records.jsonl")
         if not self.told or any((Path(self.told["folder"]) / name).exists() for name in kept):
             return self.how_to_resume()
-        from handloom.learn.folder import Folder
+        from handloom.runs import Folder
 
         Folder(Path(self.told["folder"]), [Path(one) for one in self.told["made"]]).remove()
         return f"; what it had found is in {self.told['store']}" if Path(self.told["store"]).exists() else ""

@@ -27,7 +27,6 @@ USUAL = 10_000  # strings drawn from a task by default
 MOST = 1_000  # strings held out, up to a tenth of all
 LEAST = 10  # distinct strings; of fewer none is held out
 CHECKED = 200  # strings that a task's own rule is tried on before training
-BY_ROW, BY_STRING = 1, 2  # how a run was split: the first version held out rows, whose copies were trained on
 
 
 @dataclass(frozen=True)
@@ -38,13 +37,11 @@ class Data:
     train: Strings
     held_out: Strings  # none, where there are too few distinct ones
     vocab: Vocab
-    split: int = BY_STRING
 
     @classmethod
-    def of(cls, task: Learnable, count: int, seed: int, split: int = BY_STRING) -> "Data":
+    def of(cls, task: Learnable, count: int, seed: int) -> "Data":
         strings = collect(task, count, seed)
-        train, held_out = (split_by_row if split == BY_ROW else split_by_string)(strings, seed)
-        return cls(strings, train, held_out, task.vocab, split)
+        return cls(strings, *split(strings, seed), task.vocab)
 
     @property
     def measured(self) -> Strings:
@@ -63,16 +60,13 @@ class Data:
     @cached_property
     def numbers(self) -> dict[str, Any]:
         length = self.strings.lengths - (0 if self.asks else 2)  # without the tokens that begin and end a string
-        held_out = self.distinct(self.held_out)
         return {
             "strings": len(self.strings),
             "distinct": len(self.distinct(self.strings)),
             "shortest": int(length.min()),
             "longest": int(length.max()),
             "alphabet": self.alphabet(),
-            "held_out": len(held_out),
-            "held_out_trained_on": len(held_out & self.distinct(self.train)),
-            "split": self.split,
+            "held_out": len(self.distinct(self.held_out)),
         }
 
     @cached_property
@@ -104,18 +98,7 @@ class Data:
     def told_of_held_out(self, about: dict[str, Any], what: str) -> str:
         if not len(self.held_out):
             return f"none held out: that takes {LEAST} distinct {what}"
-        if known := about["held_out_trained_on"]:
-            return f"{about['held_out']:,} held out, of which {known:,} are trained on too (as older runs were split)"
         return f"{about['held_out']:,} distinct {what} held out"
-
-
-def split_of(about: dict[str, Any]) -> int:
-    """How the run of a run.json was split: one that does not say it was made by the first version."""
-    said = about.get("data", {"split": BY_ROW})
-    split = said.get("split") if isinstance(said, dict) else None
-    if split not in (BY_ROW, BY_STRING):
-        raise HandloomError(f"run.json: data.split={shown(split)} is not a way to hold out strings (expected 1 or 2)")
-    return int(split)
 
 
 def collect(task: Learnable, count: int, seed: int) -> Strings:
@@ -159,7 +142,7 @@ def keys(strings: Strings, asks: bool) -> list[bytes]:
     return [strings.ids[start:end].tobytes() for start, end in zip(strings.starts, strings.starts[1:], strict=False)]
 
 
-def split_by_string(strings: Strings, seed: int) -> tuple[Strings, Strings]:
+def split(strings: Strings, seed: int) -> tuple[Strings, Strings]:
     """To train on, and held out: a tenth of the distinct strings, up to a thousand, drawn at random, with all their
     copies, as far as these are no more than a tenth of all rows."""
     rows: dict[bytes, list[int]] = {}
@@ -174,10 +157,3 @@ def split_by_string(strings: Strings, seed: int) -> tuple[Strings, Strings]:
                 held_out += some
     others = np.setdiff1d(np.arange(len(strings)), held_out)
     return strings.part(others), strings.part(np.sort(rng.permutation(held_out)[:MOST].astype(int)))
-
-
-def split_by_row(strings: Strings, seed: int) -> tuple[Strings, Strings]:
-    """As runs of the first version were split: a tenth of the rows, whatever they are."""
-    held_out = min(MOST, len(strings) // 10)
-    order = generator(seed, Use.SPLIT).permutation(len(strings))
-    return strings.part(np.sort(order[held_out:])), strings.part(np.sort(order[:held_out]))

@@ -13,19 +13,19 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import handloom
 from handloom.core import HandloomError, Model
 from handloom.core.errors import shown
 from handloom.core.files import one_line, what_is
 from handloom.learn.beginnings import fine_tuned, from_scratch, learner_from_json
-from handloom.learn.data import Data, check_draws, split_of
-from handloom.learn.folder import CHECKPOINT, COPIES, Folder
+from handloom.learn.data import Data, check_draws
 from handloom.learn.kinds import SIZES, find_either
 from handloom.learn.options import listed, with_width
 from handloom.learn.processes import Processes
 from handloom.learn.settings import Settings
 from handloom.learn.trainers import choose
 from handloom.learn.training import Training, Watch
+from handloom.runs.folder import CHECKPOINT, STRINGS_COPY, TASK_COPY, Folder, damaged
+from handloom.runs.job import check_device
 from handloom.tasks import Language
 from handloom.tasks.catalogue import from_file, full_name, users_file
 from handloom.tasks.catalogue import task as task_named
@@ -119,7 +119,7 @@ def kept(
     try:
         with training.processes.all_or_none():
             if training.processes.first:
-                folder = Folder.new(path, called)
+                folder = Folder.create(path, called)
                 keep(training, folder, name, more)
         yield
     except BaseException:
@@ -137,8 +137,9 @@ def keep(training: Training, folder: Folder, name: str | None, more: dict[str, A
     if name is not None and (file := users_file(name)):
         name = training.learner.notes["task"] = copied(training.task, *file, folder)
     folder.write_about(
+        "learn",
         {
-            "handloom": handloom.__version__,
+            "seed": training.settings.seed,
             "task": name,
             "given": given,
             "network": training.learner.to_json(),
@@ -147,21 +148,20 @@ def keep(training: Training, folder: Folder, name: str | None, more: dict[str, A
             "engine": training.choice.name,
             "asked": training.engine,
             **(more or {}),
-        }
+        },
     )
     training.folder = folder
 
 
 def copied(task: Learnable, path: Path, parameters: str, folder: Folder) -> str:
     """The user's own file, kept with the run; what stands for it there."""
-    strings, python = COPIES
     if path.suffix == ".py":
-        copy = folder.copy_python(path, python)
+        copy = folder.copy_python(path, TASK_COPY)
         check_copy(path, folder.path / copy, parameters)
     else:
         assert isinstance(task, Language)
         lines = task.lines or ()  # as they were read: a pipe is not there a second time
-        copy = folder.copy("".join(f"{line}\n" for line in lines).encode(), strings)
+        copy = folder.copy("".join(f"{line}\n" for line in lines).encode(), STRINGS_COPY)
     return copy + (f":{parameters}" if parameters else "")
 
 
@@ -201,11 +201,11 @@ def reopened(
     """A run as its folder says, at its last checkpoint, or at its beginning if it was killed before the first. The
     folder is locked meanwhile."""
     check_device(device)
-    folder, processes = Folder.old(path), Processes()
+    folder, processes = Folder.open(path), Processes()
     try:
         with processes.all_or_none():
             if processes.first:
-                folder.take()
+                folder.hold()
         yield reopen(folder, steps, device, engine, task)
     finally:
         folder.release()
@@ -213,7 +213,7 @@ def reopened(
 
 def reopen(folder: Folder, steps: int | None, device: str, engine: str | None, task: Learnable | None) -> Training:
     """The same, not locked."""
-    about = folder.about()
+    about = about_of(folder)
     if what_is(folder.path / CHECKPOINT) != "file":
         check_never_trained(folder, about)
     known = task or task_of_run(folder, about)
@@ -225,6 +225,15 @@ def reopen(folder: Folder, steps: int | None, device: str, engine: str | None, t
         raise HandloomError(
             f"{folder.path} cannot be gone on with: {one_line(error)}; are its files damaged, or of several runs?"
         ) from error
+
+
+def about_of(folder: Folder) -> dict[str, Any]:
+    """What run.json says of a run of learn."""
+    about = folder.about("learn", needed=("task", "network", "settings", "data", "engine", "asked"))
+    task, network = about["task"], about["network"]
+    if not isinstance(task, str | None) or not isinstance(network, dict) or "kind" not in network:
+        raise damaged(folder.path / "run.json", "its task must be text, and its network have a kind")
+    return about
 
 
 def check_never_trained(folder: Folder, about: dict[str, Any]) -> None:
@@ -245,11 +254,9 @@ def go_on(
     engine: str | None,
 ) -> Training:
     """The same, of what the folder says. Asked for more steps, a run that has stopped early does not do so again."""
-    settings, begun = settings_of(about), about.get("engine", "torch")
+    settings, begun = Settings.from_json(about["settings"]), about["engine"]
     learner = learner_from_json(about["network"])
-    if about["task"] is not None:  # before it was noted, only run.json had it
-        learner.notes.setdefault("task", full_name(about["task"]))
-    asked = engine or about.get("asked", begun)
+    asked = engine or about["asked"]
     if asked == "native" and not engine:  # where it is not there, torch goes on
         asked = "auto"
     if choose(asked, learner, settings, device, Processes()).name != begun:
@@ -261,21 +268,14 @@ def go_on(
             f"{folder.path} is a run of another task: its tokens are {learner.vocab.sample()}, "
             f"and those of the task {known.vocab.sample()}"
         )
-    data = Data.of(known, settings.count, settings.seed, split_of(about))
+    data = Data.of(known, settings.count, settings.seed)
     training = Training(known, data, learner, settings, folder, device, asked)
     if steps is not None and steps < training.where.step:
         raise HandloomError(f"{folder.path} is at step {training.where.step:,} already; give --steps more than that")
-    now = {"asked": asked} | about | {"settings": training.settings.to_json(), "engine": training.choice.name}
+    now = about | {"settings": training.settings.to_json(), "engine": training.choice.name}
     if now != about and training.processes.first:
-        folder.write_about(now)
+        folder.write_about("learn", now)
     return training
-
-
-def settings_of(about: dict[str, Any]) -> Settings:
-    """The settings of a run. Before a count of 0 there was 10,000 where nothing was asked for, and of a file all lines
-    were taken."""
-    settings, older = Settings.from_json(about["settings"]), "asked" not in about
-    return replace(settings, count=0) if older and (settings.count == 10_000 or about["task"] in COPIES) else settings
 
 
 def task_of_run(folder: Folder, about: dict[str, Any]) -> Learnable:
@@ -284,15 +284,3 @@ def task_of_run(folder: Folder, about: dict[str, Any]) -> Learnable:
     if name is None:
         raise HandloomError(f"{folder.path} is a run of a task without a name; resume and sample take it as task=…")
     return task_of_name(name, folder.path)
-
-
-def check_device(device: str) -> None:
-    """Refuse a device that is not there."""
-    if device == "cpu":
-        return
-    try:
-        import torch
-
-        torch.zeros(1, device=device)
-    except (RuntimeError, AssertionError, ImportError) as error:
-        raise HandloomError(f"no device {shown(device)} here ({one_line(error)}); cpu is always there") from error

@@ -17,12 +17,13 @@ from handloom.core.errors import shown
 from handloom.core.files import what_is
 from handloom.core.finding import LAST, is_program
 from handloom.learn.beginnings import check_vocab
-from handloom.learn.data import Data, collect, split_of
+from handloom.learn.data import Data, collect
 from handloom.learn.evaluation import Evaluation, Examiner
-from handloom.learn.folder import Folder
 from handloom.learn.kinds import find_either
 from handloom.learn.masked import unmask
-from handloom.learn.runs import settings_of, task_of_run
+from handloom.learn.runs import about_of, task_of_run
+from handloom.learn.settings import Settings
+from handloom.runs.folder import ABOUT, Folder
 from handloom.tasks import Language, Learnable, Task, task_of
 from handloom.tasks.catalogue import task as task_named
 
@@ -80,9 +81,9 @@ class Sampling:
     @classmethod
     def of_run(cls, folder: Folder, file: Path, best: bool, task: Learnable | None) -> "Sampling":
         """A model of a run, and the run's task, which knows what was trained on."""
-        about = folder.about()
-        settings, task = settings_of(about), task or task_of_run(folder, about)
-        learnt = Data.of(task, settings.count, settings.seed, split_of(about)).train
+        about = about_of(folder)
+        settings, task = Settings.from_json(about["settings"]), task or task_of_run(folder, about)
+        learnt = Data.of(task, settings.count, settings.seed).train
         file = folder.path / BEST if best else file
         if best and what_is(file) != "file":
             raise HandloomError(f"{folder.path} has not been evaluated yet, so that no model is the best; use the last")
@@ -156,7 +157,7 @@ def run_of(model: Any) -> tuple[Folder, Path] | None:
         return None
     path = Path(model)
     folder = path if what_is(path) == "folder" else path.parent
-    if what_is(folder / "run.json") != "file" or what_is(folder / "state.json") == "file":  # that is of a discovery
+    if what_is(folder / ABOUT) != "file" or Folder(folder).about()["kind"] != "learn":
         return None
     if folder == path:
         return Folder(folder), folder / LAST

@@ -4,11 +4,8 @@
 never stopped, for all that a step does follows from the seed, the step's number, the weights and AdamW's moments.
 """
 
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,11 +15,12 @@ from handloom.core import HandloomError
 from handloom.learn.batches import choose
 from handloom.learn.data import Data
 from handloom.learn.evaluation import Evaluation, Examiner, seed_at
-from handloom.learn.folder import Folder
 from handloom.learn.learner import Learner
 from handloom.learn.processes import Processes
 from handloom.learn.settings import Settings
 from handloom.learn.trainers import choose as choose_engine
+from handloom.runs.folder import Folder
+from handloom.runs.job import interrupts
 from handloom.tasks.task import Learnable
 
 if TYPE_CHECKING:
@@ -258,27 +256,3 @@ def unpacked(saved: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Weights and moments out of a checkpoint."""
     arrays = {name[2:]: array for name, array in saved.items() if name.startswith("w.")}
     return arrays, {name: array for name, array in saved.items() if not name.startswith("w.")}
-
-
-@contextmanager
-def interrupts(halt: Callable[[], None]) -> Iterator[None]:
-    """Ctrl-C, a polite kill, or a terminal that is closed lets the step that is under way end and be saved; a second
-    Ctrl-C does not. What is ignored stays so, as under nohup."""
-    if threading.current_thread() is not threading.main_thread():  # only the main thread is told of signals
-        yield
-        return
-    before = {kind: signal.getsignal(kind) for kind in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-    before = {kind: handler for kind, handler in before.items() if handler not in (signal.SIG_IGN, None)}
-
-    def told(kind: int, frame: Any) -> None:
-        halt()
-        if signal.SIGINT in before:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-
-    for kind in before:
-        signal.signal(kind, told)
-    try:
-        yield
-    finally:
-        for kind, handler in before.items():
-            signal.signal(kind, handler)

@@ -18,7 +18,7 @@ from handloom.discover.search.canonical import form_of
 from handloom.discover.search.greedy import greedy
 from handloom.discover.search.symmetry import NONE
 from handloom.discover.spaces import Construction
-from handloom.learn.folder import Folder
+from handloom.runs.folder import Folder
 
 RECORDS = "records.jsonl"
 TIES = 20  # records of the best score that a run keeps

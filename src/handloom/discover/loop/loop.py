@@ -11,7 +11,6 @@ All that a generation does follows from the settings and from the pool, so that 
 repeated, and one that was interrupted goes on from its last whole generation.
 """
 
-import json
 import threading
 import time
 from collections import Counter
@@ -24,7 +23,6 @@ import numpy as np
 
 from handloom.core import HandloomError
 from handloom.core.errors import shown
-from handloom.core.files import write_atomically
 from handloom.discover.loop.executors import Attempt, Executor, Lost, Outcome, Threads, Workshop
 from handloom.discover.loop.ledger import Ledger
 from handloom.discover.loop.pool import statistics_of
@@ -36,10 +34,8 @@ from handloom.discover.records.store import Record, Store
 from handloom.discover.search.choice import names
 from handloom.discover.search.symmetry import NONE
 from handloom.discover.spaces import Construction
-from handloom.learn.folder import Folder, sealed
-from handloom.learn.lock import Lock
-from handloom.learn.runs import check_device
-from handloom.learn.training import interrupts
+from handloom.runs.folder import Folder, Lock
+from handloom.runs.job import check_device, interrupts
 
 ROUND = 40  # attempts after which it is looked at which symmetry does best
 PLAIN = 4  # in a generation of the model, search alone makes a fourth of its attempts
@@ -311,7 +307,7 @@ class Discovery:
             "ledger": self.ledger.to_json(),
             "apprentice": self.apprentice.to_json(),
         }
-        write_atomically(self.folder / "state.json", json.dumps(sealed(state)).encode())
+        Folder(self.folder).write_json("state.json", state)
 
     def tell(self, stage: Stage, done: float) -> None:
         """Let whoever watches know, a few times a second."""

@@ -9,14 +9,12 @@ problem.py            a copy of the user's own file, if the problem is one
 page.html             what one looks at
 """
 
-import json
 import os
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import handloom
 from handloom.core import HandloomError
 from handloom.core.errors import shown
 from handloom.core.files import one_line, what_is
@@ -27,8 +25,7 @@ from handloom.discover.loop.settings import Settings
 from handloom.discover.model.torchrun import join
 from handloom.discover.problem import Problem
 from handloom.discover.records.store import Store
-from handloom.learn.folder import PROBLEM as COPY
-from handloom.learn.folder import Folder, unsealed
+from handloom.runs.folder import PROBLEM_COPY, Folder, damaged
 from handloom.tasks.user_file import python_file
 
 
@@ -61,7 +58,7 @@ def begin(
     if folder is not None:
         keep(
             discovery,
-            Folder.new(Path(folder), "run", "discover --resume"),
+            Folder.create(Path(folder), "run"),
             problem if isinstance(problem, str) else None,
         )
     return discovery
@@ -81,7 +78,6 @@ def maker(on: str) -> Make:
 def keep(discovery: Discovery, folder: Folder, name: str | None) -> None:
     """Have a run kept in a folder."""
     about = {
-        "handloom": handloom.__version__,
         "problem": discovery.problem.name,
         "asked": name,
         "settings": discovery.settings.to_json(),
@@ -91,9 +87,9 @@ def keep(discovery: Discovery, folder: Folder, name: str | None) -> None:
     try:
         if name and (file := python_file(name)):
             path, parameters = file
-            folder.copy_python(path, COPY)
-            about["asked"] = COPY + (f":{parameters}" if parameters else "")
-        folder.write_about(about)
+            folder.copy_python(path, PROBLEM_COPY)
+            about["asked"] = PROBLEM_COPY + (f":{parameters}" if parameters else "")
+        folder.write_about("discover", about)
     except BaseException:
         folder.remove()
         raise
@@ -109,22 +105,21 @@ def reopen(
 ) -> Discovery:
     """A run as it was after its last whole generation; `limits` are seconds, generations, until and began."""
     join()
-    path = Path(folder)
-    about = read_json(path / "run.json", {"problem", "asked", "settings", "store"})
+    path, kept = Path(folder), Folder(Path(folder))
+    about = kept.about("discover", needed=("problem", "asked", "settings", "store"))
     if not all(isinstance(about[key], str | None) for key in ("problem", "asked", "store")):
-        raise HandloomError(f"{path / 'run.json'} is damaged: its problem, what was asked and its store must be text")
+        raise damaged(path / "run.json", "its problem, what was asked and its store must be text")
     if about["asked"] is None:
         raise HandloomError(f"{path} is a run of a problem that was made in Python; it cannot be gone on with by name")
-    asked = str(path / about["asked"]) if about["asked"].startswith(COPY) else about["asked"]
+    asked = str(path / about["asked"]) if about["asked"].startswith(PROBLEM_COPY) else about["asked"]
     problem = replace(problem_named(asked), name=about["problem"])
     settings, place = Settings.from_json(about["settings"]), store or about["store"]
     discovery = Discovery(problem, settings, Store.open(place), folder=path, make=maker(on), device=device, **limits)
-    kept = Folder(path)
-    kept.take()
+    kept.hold()
     discovery.lock = kept.lock
     try:
         if what_is(path / "state.json") == "file":
-            restore(discovery, read_json(path / "state.json", {"generation", "ledger", "apprentice"}))
+            restore(discovery, kept.read_json("state.json"))
         discovery.lines = [line for line in kept.lines() if line["generation"] < discovery.generation]
         discovery.ledger.folder = path
         discovery.ledger.own(records := kept.lines(RECORDS))
@@ -150,22 +145,3 @@ def restore(discovery: Discovery, state: dict[str, Any]) -> None:
     discovery.ledger.restore(state["ledger"])
     smaller = [build().space for build in problem.smaller[: discovery.settings.smaller]]
     discovery.apprentice.restore(state["apprentice"], folder, smaller)
-
-
-def read_json(path: Path, needed: set[str]) -> dict[str, Any]:
-    if what_is(path) != "file":
-        raise HandloomError(f"{path.parent} is not the folder of a run of handloom discover: it has no {path.name}")
-    try:
-        copies = Folder(path.parent).copies() if path.name == "run.json" else {}
-        values = unsealed(json.loads(path.read_text("utf-8")), copies)
-        if "network" in values:
-            raise HandloomError(
-                f"{path.parent} is a run of learn, not of discover; handloom resume {path.parent} goes on with it"
-            )
-        if not needed <= set(values):
-            raise ValueError(f"it has no {', '.join(sorted(needed))}")
-        return values
-    except HandloomError:
-        raise
-    except (OSError, ValueError, RecursionError) as error:
-        raise HandloomError(f"{path} is damaged: {one_line(error)}") from error

@@ -31,13 +31,13 @@ from handloom.core.seeds import Use, derived, generator
 from handloom.discover.model.codec import Tokens
 from handloom.learn.batches import Strings, choose
 from handloom.learn.beginnings import config_for
-from handloom.learn.folder import Folder
 from handloom.learn.learner import Learner
 from handloom.learn.network import Transformer
 from handloom.learn.processes import Processes
 from handloom.learn.settings import Settings
 from handloom.learn.trainers import choose as choose_engine
 from handloom.learn.training import unpacked
+from handloom.runs.folder import Folder
 from handloom.tasks.of_model import PROBLEM
 
 LEARNT_AT_ONCE = 8192  # tokens of a step, at most (but one string), so that it is over soon

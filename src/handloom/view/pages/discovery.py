@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from handloom.core import HandloomError
-from handloom.core.files import one_line, write_atomically
+from handloom.core.files import write_atomically
 from handloom.discover.loop.progress import came_from, started_from
 from handloom.discover.problem import Problem
+from handloom.runs import Folder
 from handloom.view.pages.discovery_style import SCRIPT, STYLE
 from handloom.view.svg.charts import LEFT, RIGHT, WIDE, Curve, chart, exact, finite, measured, said
 from handloom.view.svg.constructions import svg
@@ -61,33 +62,12 @@ def discovery_page(folder: Path, problem: Problem, records: Sequence[Found], out
 
 
 def read_run(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """What run.json says, and the lines of metrics.jsonl up to one that was cut off."""
-    try:
-        about = json.loads((folder / "run.json").read_text("utf-8"))
-        if not isinstance(about, dict):
-            raise ValueError("it is not an object")
-    except FileNotFoundError:
-        raise HandloomError(f"{folder} is not the folder of a run: it has no run.json") from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise HandloomError(f"{folder / 'run.json'} cannot be read: {one_line(error)}") from error
-    return about, read_metrics(folder / "metrics.jsonl")
-
-
-def read_metrics(path: Path) -> list[dict[str, Any]]:
-    """The generations in their order; of one that is there twice, as after a resume, the later line."""
-    try:
-        texts = path.read_text("utf-8", errors="replace").splitlines() if path.exists() else []
-    except OSError as error:
-        raise HandloomError(f"{path} cannot be read: {error.strerror}") from error
-    lines = {}
-    for written in texts:
-        try:
-            line = json.loads(written)
-            line["generation"] = int(line["generation"])
-        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
-            break
-        lines[line["generation"]] = line | {kind: checked(line.get(kind)) for kind in KINDS}
-    return [lines[generation] for generation in sorted(lines)]
+    """What run.json says, and the generations in their order; of one that is there twice, as after a resume, the later
+    line."""
+    kept = Folder(folder)
+    about = kept.about("discover")
+    lines = {line["generation"]: line for line in kept.lines() if type(line.get("generation")) is int}
+    return about, [lines[at] | {kind: checked(lines[at].get(kind)) for kind in KINDS} for at in sorted(lines)]
 
 
 def checked(stats: Any) -> dict[str, Any] | None:

@@ -11,9 +11,9 @@ import pytest
 from command import handloom
 from handloom.cli.curves import curves_in
 from handloom.core import HandloomError
-from handloom.learn.folder import Folder
-from handloom.learn.listing import Run, Spread, read_run, runs_in
 from handloom.learn.runs import train
+from handloom.runs.folder import Folder
+from handloom.runs.listing import Run, Spread, read_run, runs_in
 from handloom.view.figures.curves import draw_curves, values_at
 from training_runs import RULE, SMALL, TINY, wait_for
 
@@ -46,13 +46,13 @@ def test_every_run_is_listed_with_its_task_steps_loss_and_success(runs):
     found = {str(run.path.relative_to(runs / "runs")): run for run in runs_in(runs / "runs")}
     names = ["cut", "empty", "isosceles-1", "names-1", "short", "strings-2/seed-0", "strings-2/seed-1", "strings-10"]
     assert list(found) == names
-    last = Folder.old(runs / "runs/strings-10").lines()[-1]
+    last = Folder.open(runs / "runs/strings-10").lines()[-1]
     assert found["strings-10"] == Run(
         runs / "runs/strings-10", "learn", RULE, 5, 5, last["held_out"], last["success"], None, None
     )
     names, discovery = found["names-1"], found["isosceles-1"]
     assert (names.task, names.success) == (str(runs / "names.txt"), None)
-    assert names.loss == Folder.old(names.path).lines()[-1]["trained_on"]  # two names: none is held out
+    assert names.loss == Folder.open(names.path).lines()[-1]["trained_on"]  # two names: none is held out
     assert (discovery.kind, discovery.task, discovery.steps, discovery.best) == ("discover", "isosceles:n=5", 4, 9.0)
     assert {name for name, run in found.items() if run.damaged} == {"cut", "empty", "short"}
     with pytest.raises(HandloomError, match="nowhere is not a folder of runs"):
@@ -67,7 +67,7 @@ def test_the_steps_are_those_of_the_checkpoint_and_a_line_that_was_cut_off_is_le
     run = read_run(tmp_path / "a")
     assert (run.steps, run.loss) == (5, json.loads(lines[1])["held_out"])
     metrics.write_text("3\n")
-    assert "each line must be a JSON object" in read_run(tmp_path / "a").damaged
+    assert "metrics.jsonl, its last line, is damaged: it must be a JSON object" in read_run(tmp_path / "a").damaged
 
 
 def test_the_command_lists_them_one_per_line(runs):
@@ -82,8 +82,8 @@ def test_the_command_lists_them_one_per_line(runs):
 def test_mean_and_spread_are_those_of_the_values():
     spread = Spread.of([0.5, 0.7, 0.9])
     assert (spread.mean, spread.deviation) == (pytest.approx(0.7), pytest.approx(0.2))
-    assert spread.told(".0%") == "70% ± 20% (50% to 90%)"
-    assert Spread.of([0.5]).told(".2f") == "0.50 (0.50 to 0.50)"
+    assert spread.text(".0%") == "70% ± 20% (50% to 90%)"
+    assert Spread.of([0.5]).text(".2f") == "0.50 (0.50 to 0.50)"
 
 
 def test_several_seeds_are_trained_and_told_of_together(tmp_path):
