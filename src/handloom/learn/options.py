@@ -1,4 +1,4 @@
-"""The options of `train`, for those who ask: `help(hl.train)` lists every one, and a notebook completes them.
+"""The options of `train`: `help(hl.train)` lists every one, a notebook completes them, `handloom learn` takes them.
 
 They are the fields of Settings and the sizes of the kinds of models, and are read from there.
 """
@@ -9,35 +9,39 @@ from dataclasses import fields
 from typing import Any, NamedTuple, TypeVar
 
 from handloom.core import Config, HandloomError
-from handloom.learn.kinds import CELLS, MAKEMORE, SIZES
-from handloom.learn.settings import Settings
+from handloom.learn.kinds import CELLS, MAKEMORE
+from handloom.learn.settings import MODEL, Settings
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 FOLLOWS = {"d_head": "width // heads", "d_ff": "4 * width"}  # defaults that follow from others
-SIZES_IN_WORDS = {
+SIZES_IN_WORDS = {  # of causal and tied, what the value does that is not the default
     "layers": "layers; rnn, gru and lstm have 1, an encoder-decoder 2",
     "heads": "attention heads per layer",
-    "width": "the width of the residual stream; d_model is another name for it",
-    "d_head": "the width of a head",
+    "width": "width of the residual stream (d_model)",
+    "d_head": "width of a head",
     "d_ff": "neurons per layer, 0 for none; mlp, rnn, gru and lstm have 64",
-    "norm": "layer, rms or none",
-    "place": "of the norms: pre or post",
-    "eps": "what a norm adds to the variance",
-    "activation": "relu, gelu, gelu_tanh, silu or none",
-    "positions": "table, sinusoid, rotary or none",
-    "rotary_base": "the base of rotary positions",
-    "causal": "False: see both ways, and learn to predict hidden tokens",
+    "norm": "kind of norm: layer, rms or none",
+    "place": "place of the norms: pre or post",
+    "eps": "added to the variance by a norm",
+    "activation": "of the neurons: relu, gelu, gelu_tanh, silu or none",
+    "positions": "kind of positions: table, sinusoid, rotary or none",
+    "rotary_base": "base of rotary positions",
+    "causal": "see both ways, and learn to predict hidden tokens",
     "tied": "unembed with the embedding",
-    "biases": "which parts have biases",
+    "biases": "parts that have biases: some of attn, mlp, norm, unembed",
     "context": "tokens that an mlp sees",
 }
 
 
 class Option(NamedTuple):
+    """An option of `train` or `discover`, for its help and for the command line."""
+
     name: str
     default: Any
-    written: str  # the default as help shows it
-    about: str
+    about: str  # of a boolean: what the value does that is not the default
+    group: str
+    least: float | None = None
+    written: str | None = None  # the default, where it follows from other options
 
 
 def with_width(choices: dict[str, Any]) -> dict[str, Any]:
@@ -50,22 +54,27 @@ def with_width(choices: dict[str, Any]) -> dict[str, Any]:
 
 
 def options() -> Iterator[Option]:
-    """Every option but those that `train` names itself, with its default."""
-    for setting in fields(Settings):
-        yield Option(setting.name, setting.default, repr(setting.default), setting.metadata["about"])
+    """Every option of `train` but those that it names itself."""
+    yield from options_of(Settings)
     usual = {field.name: field.default for field in fields(Config)} | {"context": CELLS["mlp"]["context"]} | MAKEMORE
     for name, about in SIZES_IN_WORDS.items():
-        size = "d_model" if name == "width" else name
-        assert size in SIZES
-        default = None if name in FOLLOWS else usual[size]
-        yield Option(name, default, FOLLOWS.get(name, repr(default)), about)
+        default = None if name in FOLLOWS else usual["d_model" if name == "width" else name]
+        yield Option(name, default, about, MODEL, written=FOLLOWS.get(name))
+
+
+def options_of(settings: Any) -> Iterator[Option]:
+    """An option for each field of a class of settings."""
+    for one in fields(settings):
+        yield Option(one.name, one.default, one.metadata["about"], one.metadata["group"], one.metadata["least"])
 
 
 def listed(function: Function) -> Function:
     """The function, with all options in its help and in its signature."""
     found = list(options())
-    wide = max(len(f"{option.name}={option.written}") for option in found)
-    lines = [f"    {f'{option.name}={option.written}':<{wide}}  {option.about}" for option in found]
+    heads = [f"{option.name}={option.written or repr(option.default)}" for option in found]
+    abouts = [f"False: {option.about}" if option.default is True else option.about for option in found]
+    wide = max(map(len, heads))
+    lines = [f"    {head:<{wide}}  {about}" for head, about in zip(heads, abouts, strict=True)]
     function.__doc__ = "\n\n".join([inspect.cleandoc(function.__doc__ or ""), "\n".join(lines)])
     signature = inspect.signature(function)
     named = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]

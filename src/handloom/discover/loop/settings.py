@@ -4,9 +4,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from handloom.core import HandloomError
-from handloom.core.checks import is_number, whole
 from handloom.core.errors import shown
-from handloom.learn.settings import checked
+from handloom.learn.settings import MODEL, RUN, SEARCH, check_fields, checked, setting
 
 AUTO = "auto"
 
@@ -15,33 +14,28 @@ AUTO = "auto"
 class Settings:
     """What a generation is made of. With the same settings and no limit of time a run gives the same result."""
 
-    seed: int = 0
-    model: bool = True  # whether a transformer learns from the best; else search alone goes on
-    symmetry: str = AUTO  # under which to search; auto: all that the problem has, in turn
-    attempts: int = 400  # searches of a generation without the model
-    steps: int = 4_000  # of a short search; some are longer, by Luby's sequence
-    keep: int = 500  # constructions that are kept to learn from
-    tokens: str = AUTO  # how they are written: cells, sparse or bpe
-    smaller: int = 0  # how many smaller sizes are learnt from besides
-    learn: int = 300  # steps of training in a generation
-    samples: int = 300  # constructions that the model says in a generation
-    temperature: float = 1.0  # to begin with; it rises when the samples repeat
-    feedback: float = 0.0  # how much better constructions count more: e^feedback a standard deviation
-    layers: int = 4
-    heads: int = 4
-    width: int = 64
-    batch: int = 32
-    rate: float = 1e-3
+    seed: int = setting(0, "one seed gives one result", RUN, 0)
+    model: bool = setting(True, "search alone, without training a model", MODEL)
+    tokens: str = setting(AUTO, "one per cell (cells), chosen element (sparse) or piece (bpe); auto: by size", MODEL)
+    smaller: int = setting(0, "also train on this many smaller sizes", MODEL, 0)
+    learn: int = setting(300, "steps of training per generation", MODEL, 0)
+    samples: int = setting(300, "constructions sampled per generation", MODEL, 1)
+    temperature: float = setting(1.0, "at the start; it rises when samples repeat", MODEL, 0)
+    feedback: float = setting(0.0, "train e^FEEDBACK times as often on one deviation better", MODEL, 0)
+    layers: int = setting(4, "layers of the model", MODEL, 1)
+    heads: int = setting(4, "attention heads per layer", MODEL, 1)
+    width: int = setting(64, "width of the residual stream (d_model)", MODEL, 1)
+    batch: int = setting(32, "constructions per step of training", MODEL, 1)
+    rate: float = setting(1e-3, "learning rate", MODEL, 0)
+    symmetry: str = setting(AUTO, "such as mirror, or none; a wrong name lists them; auto: all in turn", SEARCH)
+    attempts: int = setting(400, "searches per generation without the model", SEARCH, 1)
+    steps: int = setting(4_000, "steps of a short search; some are longer, by Luby's sequence", SEARCH, 1)
+    keep: int = setting(500, "constructions kept to train on", SEARCH, 10)
 
     def __post_init__(self) -> None:
-        least = {"seed": 0, "attempts": 1, "steps": 1, "keep": 10, "smaller": 0, "learn": 0, "samples": 1}
-        for name, value in (least | {"layers": 1, "heads": 1, "width": 1, "batch": 1}).items():
-            whole(name, getattr(self, name), value)
+        check_fields(self)
         if self.tokens not in (AUTO, "cells", "sparse", "bpe"):
             raise HandloomError(f"tokens={shown(self.tokens)} must be cells, sparse or bpe, or auto to have it chosen")
-        for name in ("temperature", "feedback", "rate"):
-            if not is_number(getattr(self, name)) or getattr(self, name) < 0.0:
-                raise HandloomError(f"{name}={shown(getattr(self, name))} must be a number of 0 or more")
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
