@@ -1,0 +1,44 @@
+"""docs/ARCHITECTURE.md tells the truth: its drawing has the rooms there are, its journeys pass the files it lists."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from journeys import JOURNEYS, SOURCE, journey
+from test_structure import ORDER, SIDE_BY_SIDE
+
+PAGE = (Path(__file__).parents[1] / "docs" / "ARCHITECTURE.md").read_text()
+PLANNED = {"share", "studio"}
+
+
+def block_below(heading):
+    """The lines of the first code block below a heading."""
+    return PAGE.partition(f"\n{heading}\n")[2].partition("```text\n")[2].partition("```")[0].splitlines()
+
+
+def test_the_drawing_has_the_rooms_in_the_order_in_which_they_may_import():
+    words = [re.findall(r"^ ([a-z]+)(?: |$)|(?<=  )([a-z]+)(?=  |$)", line) for line in block_below("## The rooms")]
+    drawn = [a or b for found in words for a, b in found if (a or b) in ORDER]
+    assert drawn == ORDER
+    row = next(line for line in block_below("## The rooms") if "share" in line)
+    assert set(row.split()) == SIDE_BY_SIDE
+
+
+def test_every_room_of_the_drawing_is_there_or_said_to_be_planned():
+    rooms = {path.name for path in SOURCE.iterdir() if (path / "__init__.py").exists()}
+    assert rooms | PLANNED == set(ORDER)
+    assert not rooms & PLANNED
+    assert "`share` and `studio` are planned" in PAGE
+
+
+@pytest.mark.parametrize("name", JOURNEYS)
+def test_a_journey_passes_the_files_that_the_page_lists(name):
+    listed = [line.split()[0] for line in block_below(f"### {name}") if line.strip()]
+    assert sorted(listed) == sorted(journey(JOURNEYS[name]))
+
+
+def test_every_file_that_the_page_names_is_there():
+    for name in re.findall(r"`((?:core|tasks|runs|write|learn|read|discover|view|lab|cli|tests)/[\w/.]*)`", PAGE):
+        place = Path(__file__).parents[1] / name if name.startswith("tests/") else SOURCE / name
+        assert place.exists(), name
