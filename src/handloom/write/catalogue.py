@@ -40,7 +40,7 @@ ALL = (
     Program("hello", "says Hello World!, or any message", "message", "book.hello:book_hello"),
     Program("min", "the smallest of some numbers", "min", "book.extremes:book_min"),
     Program("max", "the largest of some numbers", "max", "book.extremes:book_max"),
-    Program("search", "what followed the last tokens before", "search", "exercises.searches:small_search"),
+    Program("search", "what followed the last tokens before", "search", "ours.small_search:small_search"),
     Program("lookup", "the value of a key in any table", "lookup", "book.lookup:any_lookup"),
     Program("sort", "numbers in order, with repeats", "sort", "ours.big_sort:big_sort"),
     Program("addition", "two numbers", "addition", "ours.addition:small_addition", "ours.addition_proof:prove"),

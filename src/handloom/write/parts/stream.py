@@ -70,13 +70,12 @@ class Stream:
     def notes(self) -> dict[str, Any]:
         """The names of dimensions, and how to read each direction: its vectors, the scale and the kind."""
         at = {name: direction.at for name, direction in self.directions.items() if direction.at}
-        return {
-            "directions": {name: first if end - first == 1 else [first, end] for name, (first, end) in at.items()},
-            "readings": {
-                name: {"vectors": direction.reads.tolist(), "scale": float(self.scale), "kind": direction.kind}
-                for name, direction in self.directions.items()
-            },
+        dimensions = {name: first if end - first == 1 else [first, end] for name, (first, end) in at.items()}
+        readings = {
+            name: {"vectors": direction.reads.tolist(), "scale": float(self.scale), "kind": direction.kind}
+            for name, direction in self.directions.items()
         }
+        return ({"directions": dimensions} if dimensions else {}) | {"readings": readings}
 
 
 def axes(widths: Mapping[str, int], scale: float = 1.0, **kinds: Kind) -> Stream:
