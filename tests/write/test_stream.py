@@ -1,4 +1,4 @@
-"""The residual stream as a value: what is written is read again behind a norm, and the notes say what the weights do."""
+"""The residual stream as a value: what is written is read again behind a norm, and the notes come from the parts."""
 
 import json
 
@@ -10,7 +10,15 @@ from handloom.core.reference import softmax
 from handloom.write import program
 from handloom.write.parts.stream import Head, Layer, Neurons, assemble, axes, pinned
 
-OURS = ("addition", "tiny-addition", "sort:n=20", "exercise/sort-digits:length=3", "search", "multiplication")
+OURS = (
+    "addition",
+    "tiny-addition",
+    "sort:n=20",
+    "exercise/sort-digits:length=3",
+    "search",
+    "multiplication",
+    "unpadded-addition",
+)
 
 
 def layer_norm(x):
@@ -99,7 +107,8 @@ def test_every_part_of_our_own_programs_has_words_and_readings(name):
         assert not np.any(layer.get("W_out", 0.0)) or model.notes["mlps"][str(i)]
     for reading in model.notes["readings"].values():
         assert np.shape(reading["vectors"])[1:] == (model.config.d_model,)
-        assert reading["kind"] in ("number", "angle", "token", "ballast") and reading["scale"] > 0
+        assert reading["kind"] in ("number", "angle", "token", "ballast")
+        assert reading["scale"] > 0
 
 
 def test_a_reading_finds_in_a_trace_what_stands_there():

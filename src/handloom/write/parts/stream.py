@@ -89,6 +89,15 @@ def axes(widths: Mapping[str, int], scale: float = 1.0, **kinds: Kind) -> Stream
     return Stream(directions, scale)
 
 
+def joined(stream: Stream, **names: Sequence[str]) -> Stream:
+    """The stream with new names for tokens that several of its directions make up together."""
+    every = dict(stream.directions)
+    for name, parts in names.items():
+        writes, reads = (np.vstack([getattr(every[part], of) for part in parts]) for of in ("writes", "reads"))
+        every[name] = Direction(writes, reads, "token")
+    return Stream(every, stream.scale)
+
+
 def pinned(size: float, *names: str) -> Stream:
     """One dimension per name behind a pair, high and low, that holds ±size at every position. The pair balances what is
     written, so that the mean stays 0, and is so large that layer norm divides by nearly the same number everywhere.
