@@ -8,11 +8,12 @@ import pytest
 from handloom.core import HandloomError, Model, Vocab, count, generate, params, trace
 from handloom.tasks import certify
 from handloom.tasks.sums import addition, ask, spell
-from handloom.write.ours.addition import DIRECTIONS, MOST, small_addition
+from handloom.write.ours.addition import MOST, small_addition
 from handloom.write.ours.addition_proof import mix, norm, prove
 from handloom.write.parts.intervals import Box
 
 BOOK = 360_576  # what the book's addition of three digits takes
+DIRECTIONS = small_addition().notes["directions"]  # name → dimension
 
 
 @pytest.mark.parametrize(("digits", "total"), [(1, 511), (2, 532), (3, 553), (10, 700), (14, 784)])
@@ -69,7 +70,7 @@ def test_the_carry_is_looked_up_where_it_is_made():
     run = trace(model, "1395+0608=0", want=["2.resid_mid", "3.pattern"])
     place_0 = len("1395+0608") - 1
     assert run["3.pattern"][0, -1, place_0] > 0.95
-    stops = run["2.resid_mid"][place_0 - 2 : place_0 + 1, DIRECTIONS.index("sum")]
+    stops = run["2.resid_mid"][place_0 - 2 : place_0 + 1, DIRECTIONS["sum"]]
     assert stops == pytest.approx([0.5] * 3, abs=0.01)  # place 3, which counts as 3 − 1, from the middle, 1.5
 
 
@@ -109,9 +110,9 @@ def spoilt(name, at, factor):
 @pytest.mark.parametrize(
     ("name", "at", "factor"),
     [
-        ("layers.3.W_K", (0, DIRECTIONS.index("place")), -4.0),  # the highest of equals is preferred
-        ("layers.2.W_K", (0, DIRECTIONS.index("mark")), 0.0),  # nines are no stops any more
-        ("layers.0.W_K", (0, DIRECTIONS.index("square")), 0.5),  # places are not found
+        ("layers.3.W_K", (0, DIRECTIONS["place"]), -4.0),  # the highest of equals is preferred
+        ("layers.2.W_K", (0, DIRECTIONS["mark"]), 0.0),  # nines are no stops any more
+        ("layers.0.W_K", (0, DIRECTIONS["square"]), 0.5),  # places are not found
         ("layers.0.W_in", (slice(None), 1), 0.5),  # nines are not marked
     ],
 )
@@ -126,7 +127,7 @@ def test_the_proof_refuses_what_it_is_not_about():
     with pytest.raises(HandloomError, match="not of the shape"):
         prove(spoilt("layers.1.ln1.w", 3, 1.5))
     with pytest.raises(HandloomError, match="mean other than 0"):
-        prove(spoilt("layers.1.W_O", (0, 0, DIRECTIONS.index("digit")), 1.5))
+        prove(spoilt("layers.1.W_O", (0, 0, DIRECTIONS["digit"]), 1.5))
 
 
 @pytest.mark.parametrize("tokens", ["1023456789+=", "0123456789=+", "0123456789-="])

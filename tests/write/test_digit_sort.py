@@ -144,7 +144,7 @@ def cases():
 
 def test_what_enters_layer_1_depends_on_few_things_only():
     task, rng, known = ascending_digits(), np.random.default_rng(3), cases()
-    at = directions(DIGITS, 10)["gathered"]
+    at = slice(*directions(DIGITS, 10).directions["gathered"].at)
     for _ in range(12):
         ids = task.draw(rng)
         text = [*ids, *task.oracle(ids)[:-1]]

@@ -11,14 +11,8 @@ from handloom.tasks import certify
 from handloom.tasks import search as tasks
 from handloom.tasks.search import has_phantom
 from handloom.write.book.search import book_search, search_with
-from handloom.write.exercises.searches import (
-    lean_search,
-    level,
-    norms_behind,
-    small_search,
-    table_question,
-    table_search,
-)
+from handloom.write.exercises.searches import lean_search, norms_behind, table_question, table_search
+from handloom.write.ours.small_search import level, small_search
 from handloom.write.parts.encodings import on_circle
 
 TINY = [(2, 2, 10), (3, 2, 7), (2, 3, 10)]

@@ -14,7 +14,6 @@ from handloom.write.exercises.sum_variants import (
     addition_points,
     attention_only_sum,
     clean_sum,
-    fixed,
     line_sum,
     modular_points,
     narrow_sum,
@@ -26,8 +25,9 @@ from handloom.write.exercises.sum_variants import (
     tens_digit,
     uncleaned_sum,
 )
-from handloom.write.ours.products import multiplication, unpadded_addition
-from handloom.write.parts.encodings import circle, on_circle
+from handloom.write.ours.multiplication import multiplication
+from handloom.write.ours.unpadded_addition import unpadded_addition
+from handloom.write.parts.encodings import circle, fixed, on_circle
 from handloom.write.parts.exact import gap, hinges
 
 BOTH = pytest.mark.parametrize("dtype", ["float64", "float32"])

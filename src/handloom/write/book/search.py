@@ -1,4 +1,4 @@
-"""Search: find where the last tokens stood before, and say what came after them.
+"""Search: find where the last tokens stood before, and output what came after them.
 
 Layer 0 copies the l tokens before each position into the room that padding has kept for them: head h looks h
 positions back. Layer 1 asks with the last l tokens of its own position for a position whose l tokens before it are
@@ -6,8 +6,8 @@ the same, and takes the token that stands there. What was there before is taken 
 position. (The Art of Transformer Programming, chapter 4.)
 
 It may be wrong on inputs with a phantom (`handloom.tasks.search.has_phantom`): near the beginning a head that
-looks further back than there is text sees the first token, as if it stood there again and again. `searches.py` has a
-construction that knows better, and is smaller.
+looks further back than there is text sees the first token, as if it stood there again and again.
+`ours/small_search.py` has a construction that knows better, and is smaller.
 """
 
 from typing import Any

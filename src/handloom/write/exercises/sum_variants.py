@@ -1,5 +1,5 @@
 """The sums that the exercises of the book's chapter 6 ask for: other bases, other widths, other ways to clean up and to
-read, and sums without an MLP. (Sums without zeros in front and products are in `products.py`.)
+read, and sums without an MLP. (`ours/` has sums without zeros in front, and products.)
 
     >>> attention_only_sum()("78")
     '5'
@@ -29,19 +29,12 @@ from handloom.write.book.sums import (
     digit_vectors,
     layer_norm,
 )
-from handloom.write.parts.encodings import PLANE, circle, on_circle, turn
+from handloom.write.parts.encodings import PLANE, circle, fixed, on_circle, turn
 from handloom.write.parts.exact import ScalarMLP, hinges, spikes
 
 Exact = Callable[[Array, Array], ScalarMLP]  # spikes or hinges
 TAKES_AWAY = "looks at my own digit, and takes it away"
 SPIKES = "a spike for each of the 19 sums, which says its last digit"
-
-
-def fixed(rows: Array) -> Array:
-    """Rows (n, k) with two more numbers each, (n, k + 2), chosen so that layer norm keeps them."""
-    total, squares, width = rows.sum(-1), (rows**2).sum(-1), rows.shape[-1] + 2
-    root = np.sqrt(2 * (width - squares) - total**2)
-    return np.column_stack([rows, (root - total) / 2, (-root - total) / 2])
 
 
 def two_digits(vectors: Array, heads: int, sums: int, exact: Exact = spikes) -> tuple[Config, dict[str, Any]]:

@@ -11,7 +11,7 @@ with the same stop as place k − 1. (If there are only nines below k, that is p
     layer 2  every position finds its stop: the lowest place without a mark, of those it sees in its own row
     layer 3  the answer's positions find the lowest place with the same stop, and take its carry
 
-The position that says place k of the answer counts as place k − 1: what it has to find is the carry from there.
+The position that outputs place k of the answer counts as place k − 1: what it has to find is the carry from there.
 
 A position finds a place by its number p and its square: 2qp − p² is largest at p = q, and the digits of one place,
 which have the same p, get equal shares. Two directions, high and low, hold a large C and −C, so that layer norm divides
@@ -25,17 +25,15 @@ from typing import Any
 
 import numpy as np
 
-from handloom.core import Config, HandloomError, Model, params
+from handloom.core import HandloomError, Model
 from handloom.core.arrays import Array
 from handloom.tasks.sums import sum_vocab
+from handloom.write.parts.stream import Head, Layer, Neurons, assemble, pinned
 
-DIRECTIONS = ("high", "low", "place", "square", "digit", "sum", "mark")
-D = len(DIRECTIONS)
 MOST = 14  # digits, for which it is proven; what layer norm is not linear in grows with them
 
 C = 4096.0  # what stands in high and low
-SCALE = C * np.sqrt(2 / D)  # what layer norm divides by
-TOKEN, UNIT = 1 / 8, 8.0  # 1 of a digit that is read, and 1 of a sum that is to be said, in the digit direction
+TOKEN, UNIT = 1 / 8, 8.0  # 1 of a digit that is read, and 1 of a sum that is to be output, in the digit direction
 NINE, ANSWER, FIRST = -0.25, 2.0, -1.0  # marks: of a nine, of the answer's positions, of the first number's
 APART = 4.0  # what keeps a square away from a place's own, so that the position is not found
 
@@ -43,49 +41,27 @@ MATCH = 16.0  # how much a place loses to its neighbour that is looked for
 STOP = 10.0  # how much a place loses to the one below it, when looking for a stop
 LOWEST = 4.0  # and when looking for the lowest place with some stop
 
+STREAM = pinned(C, "place", "square", "digit", "sum", "mark")
+read, write = STREAM.read, STREAM.write
+
 
 def small_addition(digits: int = 3) -> Model:
-    """The sum of two numbers of so many digits, the largest digit first."""
+    """The sum of two numbers of `digits` digits, the largest digit first."""
     if not 1 <= digits <= MOST:
         raise HandloomError(f"digits={digits} must be from 1 to {MOST}, for which this construction is proven")
-    config = Config(
-        vocab=12, block=3 * digits + 2, d_model=D, layers=4, heads=1, d_head=2, d_ff=3, activation="relu", biases=()
+    layers = [add_above(), add_own(), find_stop(digits), take_carry(digits)]
+    notes = {"decode_steps": digits + 1}
+    return assemble(
+        STREAM, sum_vocab(), tokens(), positions(digits), layers, notes, activation="relu", biases=()
     )  # fmt: skip
-    weights = params.zeros(config)
-    weights["W_E"], weights["W_pos"] = tokens(), positions(digits)
-    add_above, add_own, find_stop, take_carry = weights["layers"]
-    write_add_above(add_above)
-    write_add_own(add_own)
-    write_find_stop(find_stop, digits)
-    write_take_carry(take_carry, digits)
-    return Model(config, weights, sum_vocab(), {"decode_steps": digits + 1, **NOTES})
-
-
-def write(**amounts: float) -> Array:
-    """A vector with these amounts in these directions; high and low keep its mean at 0."""
-    vector = np.zeros(D)
-    for name, amount in amounts.items():
-        vector[DIRECTIONS.index(name)] += amount
-    vector[:2] -= vector.sum() / 2
-    return vector
-
-
-def read(one: float = 0.0, **amounts: float) -> Array:
-    """What gives, behind a norm, so much of each of these directions, and so much of 1."""
-    vector = np.zeros(D)
-    for name, amount in amounts.items():
-        vector[DIRECTIONS.index(name)] += amount * SCALE
-    vector[:2] += np.array([1.0, -1.0]) * one * SCALE / (2 * C)
-    return vector
 
 
 def tokens() -> Array:
     """Digits and their squares. As high and low are in it, a token reads 3/2 of the digit direction, and if the squares
-    are to lie on the parabola, they must be so much larger. + and =, which are never said, lie beside it."""
+    are to lie on the parabola, they must be larger by this. + and =, which are never output, lie beside it."""
     value = np.array([*range(10), 0, 0])
     square = np.array([*range(10), 4, 4]) ** 2 * 3 / 2 * UNIT * TOKEN / (4 * C)
-    table: Array = np.outer(value, write(digit=TOKEN)) + np.outer(square, write(high=-1.0, low=1.0))
-    return table
+    return write(digit=TOKEN * value, high=-square, low=square)
 
 
 def positions(digits: int) -> Array:
@@ -94,101 +70,82 @@ def positions(digits: int) -> Array:
     the answer's last position finds that no carry comes from below place 0."""
     h = (digits + 1) / 2
     places = [h - 1 - i for i in range(digits)]
-    first = [{"place": p, "square": p * p, "mark": FIRST} for p in places]
+    first: list[dict[str, Any]] = [{"place": p, "square": p * p, "mark": FIRST} for p in places]
     plus = {"place": h, "square": h * h, "sum": -2 * h}
     second = [{"place": p, "square": p * p} for p in places]
     answer = [{"place": p, "square": p * p + APART + h, "mark": ANSWER} for p in [*places, -h]]
-    return np.array([write(high=C, low=-C) + write(**row) for row in [*first, plus, *second, *answer]])
+    return np.array([write(one=1.0, **row) for row in [*first, plus, *second, *answer]])
 
 
-def head(layer: dict[str, Any], looks: list[tuple[Array, Array]], moves: list[tuple[Array, Array]]) -> None:
-    """The score is the sum of query · key over `looks`; what is read there is written here, for each of `moves`."""
-    for i, (query, key) in enumerate(looks):
-        layer["W_Q"][0, :, i], layer["W_K"][0, :, i] = query, key * np.sqrt(2)  # attention divides by √2, its width
-    for i, (value, out) in enumerate(moves):
-        layer["W_V"][0, :, i], layer["W_O"][0, i] = value, out
-
-
-def neurons(layer: dict[str, Any], *rows: tuple[Array, Array]) -> None:
-    """What each neuron reads, and what it writes for every 1 above 0."""
-    for i, (reads, writes) in enumerate(rows):
-        layer["W_in"][:, i], layer["W_out"][i] = reads, writes
-
-
-def write_add_above(layer: dict[str, Any]) -> None:
+def add_above() -> Layer:
     """Twice the mean of two digits is their sum. It is a nine if it rises from 8 and falls before 10."""
-    head(
-        layer,
-        [(read(place=2 * MATCH, one=2 * MATCH), read(place=1)), (read(one=-MATCH), read(square=1))],
-        [(read(digit=2 / TOKEN), write(sum=TOKEN))],
+    head = Head(
+        "at both digits of the place above, in equal shares: their sum, to the sum direction",
+        looks=[(read(place=2 * MATCH, one=2 * MATCH), read(place=1)), (read(one=-MATCH), read(square=1))],
+        moves=[(read(digit=2 / TOKEN), write(sum=TOKEN))],
     )
-    neurons(
-        layer,
-        (read(sum=1 / TOKEN, one=-8), write(mark=NINE)),
-        (read(sum=1 / TOKEN, one=-9), write(mark=-2 * NINE)),
-        (read(sum=1 / TOKEN, one=-10), write(mark=NINE)),
+    neurons = Neurons(
+        "mark a nine in the sum direction with −1/4 in the mark direction",
+        [
+            (read(sum=1 / TOKEN, one=-8), write(mark=NINE)),
+            (read(sum=1 / TOKEN, one=-9), write(mark=-2 * NINE)),
+            (read(sum=1 / TOKEN, one=-10), write(mark=NINE)),
+        ],
     )
+    return Layer([head], neurons)
 
 
-def write_add_own(layer: dict[str, Any]) -> None:
+def add_own() -> Layer:
     """Where the answer is marked, the own place is one higher. (A nine's mark makes it lower by an eighth, which does
     no harm.) Then the first sum is taken away, and the first number has served: its positions get wrong squares."""
-    head(
-        layer,
-        [(read(place=2 * MATCH, mark=2 * MATCH / ANSWER), read(place=1)), (read(one=-MATCH), read(square=1))],
-        [(read(digit=2 / TOKEN), write(digit=UNIT))],
+    head = Head(
+        "at both digits of the own place (the answer's positions: of the place above): to the digit direction",
+        looks=[
+            (read(place=2 * MATCH, mark=2 * MATCH / ANSWER), read(place=1)),
+            (read(one=-MATCH), read(square=1)),
+        ],
+        moves=[(read(digit=2 / TOKEN), write(digit=UNIT))],
     )
-    neurons(
-        layer,
-        (read(sum=1), write(sum=-1)),
-        (read(mark=4 / FIRST, one=-3), write(square=APART)),
+    neurons = Neurons(
+        "empty the sum direction, and raise the squares of the first number, so that no one finds it any more",
+        [(read(sum=1), write(sum=-1)), (read(mark=4 / FIRST, one=-3), write(square=APART))],
     )
+    return Layer([head], neurons)
 
 
-def write_find_stop(layer: dict[str, Any], digits: int) -> None:
+def find_stop(digits: int) -> Layer:
     """A mark outweighs all places. Then the squares are taken away and carries put there: 1 for sums above 9."""
-    head(
-        layer,
-        [(read(one=1), read(place=-STOP, mark=-STOP * (digits + 2) / NINE))],
-        [(read(place=1), write(sum=1)), (read(square=1), write(mark=1))],
+    head = Head(
+        "at the lowest place without a nine, in the own row: its number to sum, its square to mark",
+        looks=[(read(one=1), read(place=-STOP, mark=-STOP * (digits + 2) / NINE))],
+        moves=[(read(place=1), write(sum=1)), (read(square=1), write(mark=1))],
     )
-    neurons(
-        layer,
-        (read(square=1), write(square=-1)),
-        (read(digit=2 / UNIT, one=-2 * 9.25), write(square=1)),
-        (read(digit=2 / UNIT, one=-2 * 9.75), write(square=-1)),
+    neurons = Neurons(
+        "empty the square direction, and put 1 there where the sum in the digit direction is above 9: a carry",
+        [
+            (read(square=1), write(square=-1)),
+            (read(digit=2 / UNIT, one=-2 * 9.25), write(square=1)),
+            (read(digit=2 / UNIT, one=-2 * 9.75), write(square=-1)),
+        ],
     )
+    return Layer([head], neurons)
 
 
-def write_take_carry(layer: dict[str, Any], digits: int) -> None:
+def take_carry(digits: int) -> Layer:
     """The stop outweighs all places. With the carry, ten and more become ten less, and all other directions, which
     tokens would read through high and low, are emptied into the mark's."""
     match = MATCH + LOWEST * (digits + 2)
-    head(
-        layer,
-        [(read(sum=2 * match), read(sum=1)), (read(one=1), read(mark=-match, place=-LOWEST))],
-        [(read(square=1), write(digit=UNIT))],
+    head = Head(
+        "at the lowest place of the second number with the same stop: its carry, to the digit direction",
+        looks=[(read(sum=2 * match), read(sum=1)), (read(one=1), read(mark=-match, place=-LOWEST))],
+        moves=[(read(square=1), write(digit=UNIT))],
     )
-    neurons(
-        layer,
-        (read(digit=2 / UNIT, one=-2 * 9.25), write(digit=-10 * UNIT)),
-        (read(digit=2 / UNIT, one=-2 * 9.75), write(digit=10 * UNIT)),
-        (read(place=1, square=1, sum=1, mark=1), write(mark=-1)),
+    neurons = Neurons(
+        "take 10 from what is above 9 in the digit direction, and empty all other directions taken together",
+        [
+            (read(digit=2 / UNIT, one=-2 * 9.25), write(digit=-10 * UNIT)),
+            (read(digit=2 / UNIT, one=-2 * 9.75), write(digit=10 * UNIT)),
+            (read(place=1, square=1, sum=1, mark=1), write(mark=-1)),
+        ],
     )
-
-
-NOTES: dict[str, Any] = {
-    "directions": {name: i for i, name in enumerate(DIRECTIONS)},
-    "heads": {
-        "0.0": "at both digits of the place above, in equal shares: their sum, to the sum direction",
-        "1.0": "at both digits of the own place (the answer's positions: of the place above): to the digit direction",
-        "2.0": "at the lowest place without a nine, in the own row: its number to sum, its square to mark",
-        "3.0": "at the lowest place of the second number with the same stop: its carry, to the digit direction",
-    },
-    "mlps": {
-        "0": "mark a nine in the sum direction with −1/4 in the mark direction",
-        "1": "empty the sum direction, and raise the squares of the first number, so that no one finds it any more",
-        "2": "empty the square direction, and put 1 there where the sum in the digit direction is above 9: a carry",
-        "3": "take 10 from what is above 9 in the digit direction, and empty all other directions taken together",
-    },
-}
+    return Layer([head], neurons)

@@ -32,11 +32,12 @@ from handloom.core.arrays import Array
 from handloom.core.params import is_norm
 from handloom.tasks.certificate import Certificate, Progress
 from handloom.tasks.sums import EQUALS, PLUS, sum_vocab
-from handloom.write.ours.addition import D, small_addition
+from handloom.write.ours.addition import STREAM, small_addition
 from handloom.write.parts.intervals import ROUND, Box, hull_over, spread, stack, total
 
 LARGEST = 2.0**13  # what the numbers of the stream at one position may add up to
 EXPONENTIAL = 64 * ROUND  # of exp(x), where x, down to −745, is rounded too
+D = STREAM.width
 NORMED = 3.0  # no number is larger behind a norm: their squares add up to 7
 CASES = np.add.outer(np.arange(10), np.arange(10))  # the sum of two digits
 
@@ -103,7 +104,7 @@ def one_over_scale(x: Box, eps: float) -> Box:
     return Box((1 - ROUND) / high, (1 + ROUND) / low)
 
 
-class Layer:
+class LayerOfBoxes:
     """One layer of the model, on boxes in six coordinates."""
 
     def __init__(self, weights: Any, eps: float) -> None:
@@ -205,7 +206,7 @@ class Proof:
 
     def __init__(self, model: Model, n: int) -> None:
         self.n, p = n, model.params
-        self.layers = [Layer(weights, model.config.eps) for weights in p["layers"]]
+        self.layers = [LayerOfBoxes(weights, model.config.eps) for weights in p["layers"]]
         self.eps, self.W_E = model.config.eps, p["W_E"]
         stream = writes(p["W_E"]) + writes(p["W_pos"])[:, None]  # (position, token, 6)
         check_largest(np.abs(writes(p["W_E"])).sum(-1).max() + np.abs(writes(p["W_pos"])).sum(-1))
@@ -226,7 +227,7 @@ class Proof:
         self.find_stop(self.layers[2])
         return self.take_carry(self.layers[3], progress)
 
-    def add_above(self, layer: Layer) -> None:
+    def add_above(self, layer: LayerOfBoxes) -> None:
         """first[j]: the own digit, and the one above. second[j]: the own digit, and the sum above (19 of them; where +
         is above, 1). answer[k]: the token, and the two digits of its place (1 and 1 where that is +)."""
         n, first, second, answer = self.n, self.first, self.second, self.answer
@@ -253,7 +254,7 @@ class Proof:
             seen[self.n + 1 + place - lowest] = by_own(self.second[place])[None, None]
         return seen
 
-    def add_own(self, layer: Layer) -> None:
+    def add_own(self, layer: LayerOfBoxes) -> None:
         """second[j]: whether a nine is above (0; and 1, but for the highest place), the own digit, the first number's.
         answer[k] as before."""
         n, first, second, answer = self.n, self.first, self.second, self.answer
@@ -273,7 +274,7 @@ class Proof:
         self.plus = layer(self.plus, hulls)
         self.second, self.answer = new_second, new_answer
 
-    def find_stop(self, layer: Layer) -> None:
+    def find_stop(self, layer: LayerOfBoxes) -> None:
         """stops[j][i]: second[j] if the first place above j without a nine is i + 1; one box for each sum of j.
         answers[k][i]: answer[k] if the first such place from k on is i; its token, and the cases of its digits."""
         n, second = self.n, self.second
@@ -312,7 +313,7 @@ class Proof:
             return [(0, 0)]
         return [(a, b) for a in range(10) for b in range(10) if (a + b == 9) == nine]
 
-    def take_carry(self, layer: Layer, progress: Progress | None) -> float:
+    def take_carry(self, layer: LayerOfBoxes, progress: Progress | None) -> float:
         """Every k, every stop of k, every place below that may make the carry, and whether it does."""
         n = self.n
         firsts = [*(box.hull() for box in self.first), self.plus.hull()]
