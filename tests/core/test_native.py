@@ -13,11 +13,11 @@ from handloom.cli import main
 from handloom.core import Config, HandloomError, Model, Vocab, generate, native
 from handloom.core import params as parameters
 from handloom.core.engines import fastest
-from handloom.core.native.library import BUILDS, builds
+from handloom.core.native.library import BUILDS, MISSING, builds
 from handloom.learn import resume, train
 from handloom.learn.runs import prepare
 
-pytestmark = pytest.mark.skipif(native.library() is None, reason=native.MISSING)
+pytestmark = pytest.mark.skipif(native.library() is None, reason=MISSING)
 
 RULE = "strings:rule=s[2]==s[5],length=6-9"
 SMALL = {"layers": 2, "heads": 2, "d_model": 16, "count": 200, "samples": 20}
@@ -101,7 +101,7 @@ def test_an_unknown_engine():
 def test_where_it_was_not_built_torch_is_used_and_that_is_said(monkeypatch):
     monkeypatch.setattr(native, "library", lambda: None)
     training = prepare(RULE, **SMALL)
-    assert str(training.choice) == f"torch; the native one is not used: {native.MISSING}"
+    assert str(training.choice) == f"torch; the native one is not used: {MISSING}"
     model = model_of(Config(vocab=3, block=4, d_model=2))
     assert fastest(model) == "torch"
     with pytest.raises(HandloomError, match="not built when handloom was installed"):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from draws import assert_close, configs
 from handloom.core import Config, HandloomError, Model, Vocab, generate, native, reference, torch_engine
 from handloom.core import params as parameters
-from handloom.core.native.library import builds
+from handloom.core.native.library import MISSING, builds
 from handloom.learn import train
 from handloom.learn.batches import Strings, pad
 from handloom.learn.native_trainer import NativeTrainer
@@ -24,7 +24,7 @@ SMALL = {"layers": 2, "heads": 2, "d_model": 16, "count": 200, "samples": 20}
 
 
 @pytest.fixture(
-    params=builds() or [pytest.param("", marks=pytest.mark.skip(native.MISSING))], scope="module", autouse=True
+    params=builds() or [pytest.param("", marks=pytest.mark.skip(MISSING))], scope="module", autouse=True
 )
 def build(request):
     """All tests of this file run once with each."""

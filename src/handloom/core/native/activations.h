@@ -1,5 +1,5 @@
-// Activation functions of the MLP, with their derivatives. The forward computes the derivative (slope) beside the value,
-// while their common terms are at hand, so that the backward is one multiplication.
+// Activation functions of the MLP, with their derivatives. The forward computes the derivative (slope) beside the
+// value, while their common terms are at hand, so that the backward is one multiplication.
 #pragma once
 
 #include "layout.h"

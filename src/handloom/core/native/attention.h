@@ -16,8 +16,8 @@ constexpr int BLOCK_SCORES = 32768;    // in a block, so that two of them stay i
 constexpr int MAX_KEPT_LENGTH = 256;   // of a string whose pattern is kept
 static_assert(MIN_QUERIES % STRIP == 0);
 
-// Queries per block, for a string of length T: whole strips, so that in every block the strips of keys begin where those
-// of queries do.
+// Queries per block, for a string of length T: whole strips, so that in every block the strips of keys begin where
+// those of queries do.
 inline int block_queries(int T) {
     return std::min(T, std::max(MIN_QUERIES, BLOCK_SCORES / std::max(1, T) / STRIP * STRIP));
 }
@@ -44,7 +44,7 @@ struct AttentionScratch {
 
     static AttentionScratch carve(Carver& carver, int T, int d_head) {
         AttentionScratch scratch;
-        const size_t scores = std::max(2 * BLOCK_SCORES, MIN_QUERIES * (T + 64));  // a row is less than 64 longer than T
+        const size_t scores = std::max(2 * BLOCK_SCORES, MIN_QUERIES * (T + 64));  // a row has less than T + 64
         scratch.keys = carver.take(packed_size(d_head, T));
         scratch.values = carver.take(packed_size(d_head, T));
         scratch.pattern = carver.take(scores);
@@ -93,7 +93,8 @@ inline void attention_forward(const Head& h, const AttentionScratch& scratch, fl
             softmax[(first + i) * step] = softmax_forward(p, own, scale);
             zero_behind(p, own, seen);
         }
-        multiply(count, h.d_head, seen, plain(pattern, stride), unpacked(h.v, h.stride), z + first * z_stride, z_stride);
+        multiply(count, h.d_head, seen, plain(pattern, stride), unpacked(h.v, h.stride), z + first * z_stride,
+                 z_stride);
         for (int i = 0; i < count; i++)
             sweep(h.d_head, [&](int j, auto span) {
                 float* at = z + (first + i) * z_stride + j;
@@ -102,8 +103,8 @@ inline void attention_forward(const Head& h, const AttentionScratch& scratch, fl
     }
 }
 
-// Of one query: d, the gradient by its pattern, becomes that by its scores. p holds its scores or, if `kept`, its pattern
-// before the division, and becomes the pattern. mean is the mean of d by the pattern, d_z · z.
+// Of one query: d, the gradient by its pattern, becomes that by its scores. p holds its scores or, if `kept`, its
+// pattern before the division, and becomes the pattern. mean is the mean of d by the pattern, d_z · z.
 inline void softmax_backward(float* p, float* d, int own, float scale, Softmax softmax, float mean, bool kept) {
     if (!kept)
         sweep_roomy(own, [&](int j, auto span) {

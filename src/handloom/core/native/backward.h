@@ -1,6 +1,6 @@
-// The backward of a group of strings: the gradient of the loss by every parameter. It goes through forward.h from the end
-// to the beginning, and each function here is the backward of one there or in stream.h. A d_ in front of a name is the
-// gradient by it. A thread has one Backward, which reuses its memory from group to group.
+// The backward of a group of strings: the gradient of the loss by every parameter. It goes through forward.h from the
+// end to the beginning, and each function here is the backward of one there or in stream.h. A d_ in front of a name is
+// the gradient by it. A thread has one Backward, which reuses its memory from group to group.
 #pragma once
 
 #include "forward.h"
@@ -14,8 +14,8 @@ public:
     explicit Backward(const Layout& layout) : forward(layout), layout_(layout), stream_(forward.stream) {}
     Backward(const Backward&) = delete;
 
-    // The sum of the losses of the tokens to predict. Its gradient is added to `gradient` or, if that is `fresh`, written
-    // over what it held.
+    // The sum of the losses of the tokens to predict. Its gradient is added to `gradient` or, if that is `fresh`,
+    // written over what it held.
     double loss(const Transformer& model, const std::vector<String>& strings, float* gradient, bool fresh = false) {
         forward.run(model, strings, true);
         rows_ = forward.rows();
@@ -160,8 +160,8 @@ private:
         if (to) sum_rows(count, n, to, [&](int t, int i, auto span) { return span.load(rows + t * stride + i); });
     }
 
-    // Rows of n are summed and added to what `to`, unless null, holds; term(t, i, span) is a vector of row t. Four sums at
-    // a time, because each waits for its last addition.
+    // Rows of n are summed and added to what `to`, unless null, holds; term(t, i, span) is a vector of row t. Four sums
+    // at a time, because each waits for its last addition.
     template <class Term>
     static void sum_rows(int count, int n, float* to, Term term) {
         int first = 0;

@@ -1,5 +1,5 @@
-// Decoding: every row gets new tokens until it ends. Each thread has a few slots, and a slot whose row has ended takes the
-// next row at once. The tokens of a row depend on its prompt and its own random numbers alone.
+// Decoding: every row gets new tokens until it ends. Each thread has a few slots, and a slot whose row has ended takes
+// the next row at once. The tokens of a row depend on its prompt and its own random numbers alone.
 #pragma once
 
 #include <algorithm>

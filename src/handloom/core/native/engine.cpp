@@ -1,5 +1,5 @@
-// The functions that Python calls, on plain arrays; library.py lists their types. An object is a pointer. A function that
-// fails returns a negative number or a null pointer. Functions are part of the contract in layout.h.
+// The functions that Python calls, on plain arrays; library.py lists their types. An object is a pointer. A function
+// that fails returns a negative number or a null pointer. Functions are part of the contract in layout.h.
 #include <new>
 
 #include "decoder.h"

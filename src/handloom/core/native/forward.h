@@ -1,5 +1,5 @@
-// The forward of a group of strings through the whole transformer, and its loss. The tokens of all strings of a group are
-// the rows of one matrix, one string after the other: nothing is padded. A thread has one Forward, which reuses its
+// The forward of a group of strings through the whole transformer, and its loss. The tokens of all strings of a group
+// are the rows of one matrix, one string after the other: nothing is padded. A thread has one Forward, which reuses its
 // memory from group to group. backward.h reads what it keeps.
 #pragma once
 
@@ -38,7 +38,7 @@ inline double cross_entropy(int d_vocab, float* row, int target) {
 class Forward {
 public:
     struct LayerCache {                        // what the backward needs of a layer:
-        float *attn_in, *qkv, *z, *patterns;   // (rows × D), (rows × 3HK), (rows × HK), (T × T) for each string and head
+        float *attn_in, *qkv, *z, *patterns;   // (rows × D), (rows × 3HK), (rows × HK), (T × T) per string and head
         float *mlp_in, *mlp_post, *mlp_slope;  // (rows × D), (rows × F), (rows × F)
         Softmax* softmax;                      // (rows × H)
         NormCache ln1, ln2;
@@ -91,8 +91,8 @@ public:
         return losses(model, [](int, int) {});
     }
 
-    // The same after a run, some rows at a time, because a vocabulary may be large: each(first, count) finds in `logits`
-    // the gradient by the logits of these rows.
+    // The same after a run, some rows at a time, because a vocabulary may be large: each(first, count) finds in
+    // `logits` the gradient by the logits of these rows.
     template <class Each>
     double losses(const Transformer& model, Each each) {
         const int V = layout.config.d_vocab;

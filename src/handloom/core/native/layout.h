@@ -6,7 +6,8 @@
 //
 // Any change of these raises LAYOUT_VERSION here and VERSION in layout.py. Python refuses a library of another version.
 //
-// Names are TransformerLens's, as in core/params.py. Shapes: V vocabulary, N positions, D model, H heads, K head, F MLP.
+// Names are TransformerLens's, as in core/params.py. Shapes: V vocabulary, N positions, D model, H heads, K head, F
+// MLP.
 #pragma once
 
 #include <cstddef>
@@ -39,7 +40,7 @@ struct AdamW {
     double beta1, beta2, decay, clip;  // clip 0: no clipping
 };
 
-struct Strings {  // as in learn/strings.py: rows of ids, one after the other
+struct Strings {  // as in learn/batches.py: rows of ids, one after the other
     const int64_t *ids, *starts, *asked;
 };
 
@@ -83,7 +84,7 @@ struct LayerNorm {
 };
 
 struct Layer {
-    Section W_QKV, W_O, W_in, W_out;  // W_QKV (D × 3HK): W_Q, W_K and W_V side by side, so that one product gives q, k, v
+    Section W_QKV, W_O, W_in, W_out;  // W_QKV (D × 3HK) is W_Q, W_K and W_V side by side: one product gives q, k, v
     Section b_QKV, b_O, b_in, b_out;
     LayerNorm ln1, ln2;
 };

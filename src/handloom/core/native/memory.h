@@ -35,7 +35,7 @@ public:
         void* made = std::aligned_alloc(page, bytes);
         if (!made) throw std::bad_alloc();
 #if defined(MADV_HUGEPAGE)
-        if (page == HUGE_PAGE) madvise(made, bytes, MADV_HUGEPAGE);  // fewer page table look-ups, where the system grants it
+        if (page == HUGE_PAGE) madvise(made, bytes, MADV_HUGEPAGE);  // a request; the system may ignore it
 #endif
         std::memset(made, 0, bytes);
         at_ = static_cast<float*>(made), size_ = bytes / sizeof(float);

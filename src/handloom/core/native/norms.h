@@ -37,9 +37,9 @@ inline void norm_forward(Norm kind, int count, int n, ptrdiff_t stride, const fl
     }
 }
 
-// d_x = the gradient by x, given that by the output; with `add` it is added to d_x. Those by w and b are added to d_w and
-// d_b. d − mean may be exactly 0 (it is if n = 1) and rstd very large, so d must be the same rounded number in the mean
-// and in the difference.
+// d_x = the gradient by x, given that by the output; with `add` it is added to d_x. Those by w and b are added to d_w
+// and d_b. d − mean may be exactly 0 (it is if n = 1) and rstd very large, so d must be the same rounded number in the
+// mean and in the difference.
 inline void norm_backward(Norm kind, int count, int n, ptrdiff_t stride, const float* d_out, NormCache cache,
                           const float* w, bool add, float* d_x, float* d_w, float* d_b) {
     for (int t = 0; t < count; t++, d_out += stride, d_x += stride) {

@@ -1,5 +1,5 @@
-// Threads that wait for work. Jobs are numbered; which thread does which job is left to chance, and no result may depend
-// on it.
+// Threads that wait for work. Jobs are numbered; which thread does which job is left to chance, and no result may
+// depend on it.
 #pragma once
 
 #include <atomic>

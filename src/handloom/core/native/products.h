@@ -1,11 +1,12 @@
-// Matrix products, where most of the time goes. All of them use one kernel: a tile of TILE rows and two vectors of columns
-// is summed in registers,
+// Matrix products, where most of the time goes. All of them use one kernel: a tile of TILE rows and two vectors of
+// columns is summed in registers,
 //
 //     C(i, j) += A(i, p) · B(p, j),    p = 0 … depth − 1,
 //
 // an element of A times two vectors of B. The rows of B are read as vectors, so they must be contiguous. A is read by
 // elements and may be transposed, so that X · W, dY · Wᵀ (with W packed transposed) and Xᵀ · dY need no other kernel. A
-// sum is always taken in the order of p, whatever the tile, so that a row's result does not depend on the rows around it.
+// sum is always taken in the order of p, whatever the tile, so that a row's result does not depend on the rows around
+// it.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Rows that grow token by token, each in a slot: a KV cache, which holds the keys and values of the row so far. The rows of
-// a batch need not be equally long.
+// Rows that grow token by token, each in a slot: a KV cache, which holds the keys and values of the row so far. The
+// rows of a batch need not be equally long.
 #pragma once
 
 #include <cmath>

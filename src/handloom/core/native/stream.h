@@ -1,6 +1,6 @@
-// The residual stream of some rows, one token each, and the forward of all that works on every row by itself: embedding,
-// norms, MLP, unembedding, and how a sublayer reads the stream and adds to it. Attention, which looks at other rows, is
-// in attention.h for whole strings and in slots.h for one more token.
+// The residual stream of some rows, one token each, and the forward of all that works on every row by itself:
+// embedding, norms, MLP, unembedding, and how a sublayer reads the stream and adds to it. Attention, which looks at
+// other rows, is in attention.h for whole strings and in slots.h for one more token.
 #pragma once
 
 #include "activations.h"
@@ -75,13 +75,13 @@ struct Stream {
                  model.packed.layers[layer].W_O, x, d_stride, Begin::add);
     }
 
-    // x += post · W_out, where post = f(in · W_in + b_in). slope, unless null, gets f' for the backward.
-    void mlp(const Transformer& model, int layer, const float* in, float* post, float* slope) const {
+    // x += mlp_post · W_out, where mlp_post = f(in · W_in + b_in). slope, unless null, gets f' for the backward.
+    void mlp(const Transformer& model, int layer, const float* in, float* mlp_post, float* slope) const {
         const Config& c = layout.config;
-        multiply(rows, c.d_ff, c.d_model, plain(in, d_stride), model.packed.layers[layer].W_in, post, ff_stride,
+        multiply(rows, c.d_ff, c.d_model, plain(in, d_stride), model.packed.layers[layer].W_in, mlp_post, ff_stride,
                  Begin::bias, layout.layers[layer].b_in.of(model.weights));
-        activate((Activation)c.activation, rows, c.d_ff, ff_stride, post, slope);
-        multiply(rows, c.d_model, c.d_ff, plain(post, ff_stride), model.packed.layers[layer].W_out, x, d_stride,
+        activate((Activation)c.activation, rows, c.d_ff, ff_stride, mlp_post, slope);
+        multiply(rows, c.d_model, c.d_ff, plain(mlp_post, ff_stride), model.packed.layers[layer].W_out, x, d_stride,
                  Begin::add);
     }
 

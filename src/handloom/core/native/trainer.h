@@ -1,8 +1,8 @@
 // Training: the gradient of a batch, and AdamW.
 //
-// A batch is dealt to lanes, each with a gradient of its own; a thread takes one lane after the other. The number of lanes
-// does not depend on the number of threads, and gradients are added in the order of lanes: so the same batch gives the
-// same bits on any number of threads.
+// A batch is dealt to lanes, each with a gradient of its own; a thread takes one lane after the other. The number of
+// lanes does not depend on the number of threads, and gradients are added in the order of lanes: so the same batch
+// gives the same bits on any number of threads.
 #pragma once
 
 #include <algorithm>
@@ -63,8 +63,8 @@ public:
         pool_.run(packed_.count(), [&](int i, int) { packed_.pack_one(i, weights.data()); });
     }
 
-    // Computes the gradient of the mean loss per token of these rows and returns that loss, or NaN if it or the gradient
-    // is not finite.
+    // Computes the gradient of the mean loss per token of these rows and returns that loss, or NaN if it or the
+    // gradient is not finite.
     double differentiate(const Strings& strings, const int64_t* rows, int64_t count, double& norm) {
         deal(strings, rows, count);
         const Transformer model = transformer();
@@ -83,8 +83,8 @@ public:
         return std::isfinite(norm) ? total / tokens : NAN;
     }
 
-    // Takes a step of AdamW, number `steps` from 1, and returns the loss before it. If that is not finite, changes nothing
-    // and returns NaN.
+    // Takes a step of AdamW, number `steps` from 1, and returns the loss before it. If that is not finite, changes
+    // nothing and returns NaN.
     double step(const Strings& strings, const int64_t* rows, int64_t count, double rate, int64_t steps) {
         double norm;
         const double loss = differentiate(strings, rows, count, norm);

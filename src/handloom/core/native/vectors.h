@@ -67,8 +67,8 @@ inline float largest(Vec v) {
 
 constexpr int32_t NUMBERS[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
-// A row of n floats is processed vector by vector. A span says how to load and store each: a Whole vector, or the Part of
-// one at the end of the row, which is loaded with zeros behind it.
+// A row of n floats is processed vector by vector. A span says how to load and store each: a Whole vector, or the Part
+// of one at the end of the row, which is loaded with zeros behind it.
 struct Whole {
     Vec load(const float* from) const { return handloom::load(from); }
     void store(float* to, Vec v) const { handloom::store(to, v); }
@@ -118,10 +118,11 @@ inline void sweep_roomy(int n, Work work) {
     if (i < n) work(i, Edge(n - i));
 }
 
-// e^x to about one unit in the last place. It is almost 0 for very negative x, a large number for very large x, and NaN for
-// NaN.
+// e^x to about one unit in the last place. It is almost 0 for very negative x, a large number for very large x, and NaN
+// for NaN.
 inline Vec exp(Vec x) {
-    const Vec low = splat(-87.0f), high = splat(88.0f), shift = splat(12582912.0f);  // adding 1.5 · 2^23 rounds to an integer
+    const Vec low = splat(-87.0f), high = splat(88.0f);
+    const Vec shift = splat(12582912.0f);  // 1.5 · 2^23: adding it rounds to an integer
     x = x < low ? low : x;
     x = x > high ? high : x;
     const Vec shifted = x * 1.44269504f + shift, n = shifted - shift;
