@@ -1,4 +1,4 @@
-"""The native engine: when it is used and when not, who says so, which build, and runs that change engines."""
+"""The native engine: when it is used, when not and why, which build, and runs that change engines."""
 
 import json
 import subprocess
@@ -8,16 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from command import COMMAND, modules_after
-from handloom.cli import main
+from command import COMMAND, handloom, modules_after
 from handloom.core import Config, HandloomError, Model, Vocab, generate, native
 from handloom.core import params as parameters
 from handloom.core.engines import fastest
-from handloom.core.native.library import BUILDS, builds
+from handloom.core.native.library import BUILDS, MISSING, builds, reason_missing
 from handloom.learn import resume, train
 from handloom.learn.runs import prepare
 
-pytestmark = pytest.mark.skipif(native.library() is None, reason=native.MISSING)
+pytestmark = pytest.mark.skipif(native.library() is None, reason=reason_missing())
 
 RULE = "strings:rule=s[2]==s[5],length=6-9"
 SMALL = {"layers": 2, "heads": 2, "d_model": 16, "count": 200, "samples": 20}
@@ -28,8 +27,8 @@ def model_of(config):
     return Model(config, weights, Vocab.numbers(config.vocab))
 
 
-def test_a_run_goes_on_on_the_other_engine(tmp_path):
-    """With the moments that AdamW had: a step from there is the step the other engine would have made."""
+def test_a_run_resumes_on_the_other_engine(tmp_path):
+    """With AdamW's moments: the next step is the one that the other engine would have taken."""
     for first, second in (("native", "torch"), ("torch", "native")):
         path = tmp_path / first
         train(RULE, folder=path, steps=20, every=10, engine=first, **SMALL)
@@ -41,7 +40,7 @@ def test_a_run_goes_on_on_the_other_engine(tmp_path):
                 np.testing.assert_allclose(other.trainer.arrays()[name], array, rtol=0, atol=2e-4)
 
 
-def test_a_run_goes_on_as_if_never_stopped(tmp_path):
+def test_a_resumed_run_ends_as_if_never_stopped(tmp_path):
     train(RULE, folder=tmp_path / "a", steps=20, every=10, **SMALL)
     more = resume(tmp_path / "a", steps=30)
     whole = train(RULE, steps=30, every=10, **SMALL)
@@ -50,7 +49,7 @@ def test_a_run_goes_on_as_if_never_stopped(tmp_path):
     assert all((more.trainer.moments()[n] == a).all() for n, a in whole.trainer.moments().items())
 
 
-def test_progress_is_told_and_can_end_it():
+def test_progress_is_reported_and_can_stop_decoding():
     config = Config(vocab=9, block=300, d_model=64, layers=2, heads=4, d_head=16, d_ff=64)
     model, seen = model_of(config), []
     generate(model, [[1]] * 50, steps=100, engine="native", progress=lambda done, most: seen.append((done, most)))
@@ -77,7 +76,7 @@ def test_progress_is_told_and_can_end_it():
     ],
     ids=str,
 )
-def test_what_it_does_not_do_is_torchs_and_the_reason_is_said(choices, reason):
+def test_torch_trains_what_it_cannot_and_the_reason_is_given(choices, reason):
     sizes = {} if "kind" in choices else {"layers": 1, "heads": 2, "d_model": 8}
     training = prepare(RULE, count=50, **sizes, **choices)
     assert training.choice.name == "torch"
@@ -86,7 +85,7 @@ def test_what_it_does_not_do_is_torchs_and_the_reason_is_said(choices, reason):
         prepare(RULE, count=50, engine="native", **sizes, **choices)
 
 
-def test_lora_is_torchs():
+def test_torch_trains_lora():
     start = train(RULE, steps=1, **SMALL).model()
     assert "it has no LoRA" in str(prepare(RULE, start=start, lora=2, count=50).choice)
 
@@ -98,17 +97,17 @@ def test_an_unknown_engine():
         generate(model_of(Config(vocab=3, block=4, d_model=2)), [[1]], engine="fast")
 
 
-def test_where_it_was_not_built_torch_is_used_and_that_is_said(monkeypatch):
+def test_where_it_was_not_built_torch_is_used_and_the_reason_is_given(monkeypatch):
     monkeypatch.setattr(native, "library", lambda: None)
     training = prepare(RULE, **SMALL)
-    assert str(training.choice) == f"torch; the native one is not used: {native.MISSING}"
+    assert str(training.choice) == f"torch; the native one is not used: {MISSING}"
     model = model_of(Config(vocab=3, block=4, d_model=2))
     assert fastest(model) == "torch"
     with pytest.raises(HandloomError, match="not built when handloom was installed"):
         generate(model, [[1]], engine="native")
 
 
-def test_auto_takes_it_where_it_can():
+def test_auto_chooses_it_where_it_can_run():
     config = Config(vocab=3, block=4, d_model=2)
     assert fastest(model_of(config)) == "native"
     assert fastest(model_of(config), {"embed": 0.0}) == "torch"
@@ -117,33 +116,27 @@ def test_auto_takes_it_where_it_can():
     assert prepare(RULE, **SMALL).choice.name == "native"
 
 
-def test_sites_and_edits_are_for_the_others():
+def test_it_refuses_sites_and_edits():
     model = model_of(Config(vocab=3, block=4, d_model=2))
-    with pytest.raises(HandloomError, match="looks at no sites"):
+    with pytest.raises(HandloomError, match="records no sites"):
         native.forward(model, [1], want="*")
     with pytest.raises(HandloomError, match="takes no edits"):
         generate(model, [[1]], engine="native", edits={"embed": 0.0})
 
 
+def without_torch(*words, cwd):
+    """What the command does in a new process in which torch cannot be imported."""
+    code = "import sys; sys.modules['torch'] = None\n" + COMMAND.format(words=", ".join(map(repr, words)))
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=cwd, check=False)
+
+
 def test_learning_and_sampling_need_no_torch(tmp_path):
-    words = "'learn', 's[2]==s[5]', '--steps', '3', '--count', '50', '--out', 'run', '--json'"
-    code = "import sys; sys.modules['torch'] = None\n{}"
-    done = subprocess.run(
-        [sys.executable, "-c", code.format(COMMAND.format(words=words))],
-        capture_output=True, text=True, cwd=tmp_path, check=False,
-    )  # fmt: skip
+    learn = ["learn", "s[2]==s[5]", "--steps", "3", "--count", "50"]
+    done = without_torch(*learn, "--out", "run", "--json", cwd=tmp_path)
     assert json.loads(done.stdout)["engine"] == "native", done.stderr
-    words = "'sample', 'run', '-n', '7', '--json'"
-    done = subprocess.run(
-        [sys.executable, "-c", code.format(COMMAND.format(words=words))],
-        capture_output=True, text=True, cwd=tmp_path, check=False,
-    )  # fmt: skip
+    done = without_torch("sample", "run", "-n", "7", "--json", cwd=tmp_path)
     assert len(json.loads(done.stdout)["samples"]) == 7, done.stderr
-    words = "'learn', 's[2]==s[5]', '--steps', '3', '--count', '50', '--dropout', '0.1'"
-    done = subprocess.run(
-        [sys.executable, "-c", code.format(COMMAND.format(words=words))],
-        capture_output=True, text=True, cwd=tmp_path, check=False,
-    )  # fmt: skip
+    done = without_torch(*learn, "--dropout", "0.1", cwd=tmp_path)
     assert "training needs torch, which is not installed" in done.stderr
     assert "it has no dropout" in done.stderr
 
@@ -154,23 +147,20 @@ def test_torch_is_not_loaded_where_it_is_not_needed(tmp_path):
     assert "torch" not in modules_after("import handloom.core.native as native; native.library()")
 
 
-def test_the_commands_say_which_engine_runs(tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_the_commands_say_which_engine_runs(tmp_path):
     common = ["learn", "s[2]==s[5]", "--steps", "3", "--count", "50", "--layers", "1"]
-    for more, said in (
+    for more, expected in (
         ([], "engine: native (vectors of"),
         (["--engine", "torch"], "engine: torch\n"),
         (["--dropout", "0.1"], "engine: torch; the native one is not used: it has no dropout"),
     ):
-        monkeypatch.setattr(sys, "argv", ["handloom", *common, *more])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        assert not ended.value.code
-        assert said in capsys.readouterr().err
+        done = handloom(*common, *more, cwd=tmp_path)
+        assert done.returncode == 0
+        assert expected in done.stderr
 
 
 def test_the_sources_are_installed_beside_it():
-    """A package that is built elsewhere has them too."""
+    """So that a built package has them too."""
     names = {path.name for path in Path(native.__file__).parent.iterdir()}
     assert {"engine.cpp", "products.h", "vectors.h"} <= names
 
@@ -184,15 +174,12 @@ def test_the_environment_chooses_a_build(monkeypatch):
 
 
 @pytest.mark.parametrize("build", ["sse9", *(build for build in BUILDS if build not in builds())])
-def test_a_build_that_cannot_run_here_is_refused_in_one_line(build, monkeypatch, capsys, tmp_path):
-    monkeypatch.chdir(tmp_path)
+def test_a_build_that_cannot_run_here_is_refused_in_one_line(build, monkeypatch, tmp_path):
     monkeypatch.setenv("HANDLOOM_NATIVE", build)
-    monkeypatch.setattr(sys, "argv", ["handloom", "learn", RULE, "--steps", "1", "--count", "50"])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == 2
+    done = handloom("learn", RULE, "--steps", "1", "--count", "50", cwd=tmp_path)
+    assert done.returncode == 2
     expected = " or ".join(builds())
-    assert capsys.readouterr().err == (
+    assert done.stderr == (
         f"handloom: HANDLOOM_NATIVE='{build}': no build that this machine can run (expected {expected}); unset it\n"
     )
     assert not any(tmp_path.iterdir())

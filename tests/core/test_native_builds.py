@@ -1,4 +1,4 @@
-"""Each build of the native engine that this machine can run computes what the reference computes, and learns as torch
+"""Each build of the native engine that this machine can run computes what the reference computes, and trains as torch
 does."""
 
 import numpy as np
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from draws import assert_close, configs
 from handloom.core import Config, HandloomError, Model, Vocab, generate, native, reference, torch_engine
 from handloom.core import params as parameters
-from handloom.core.native.library import builds
+from handloom.core.native.library import builds, reason_missing
 from handloom.learn import train
 from handloom.learn.batches import Strings, pad
 from handloom.learn.native_trainer import NativeTrainer
@@ -24,10 +24,10 @@ SMALL = {"layers": 2, "heads": 2, "d_model": 16, "count": 200, "samples": 20}
 
 
 @pytest.fixture(
-    params=builds() or [pytest.param("", marks=pytest.mark.skip(native.MISSING))], scope="module", autouse=True
+    params=builds() or [pytest.param("", marks=pytest.mark.skip(reason_missing()))], scope="module", autouse=True
 )
 def build(request):
-    """All tests of this file run once with each."""
+    """Every test of this file runs once per build."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HANDLOOM_NATIVE", request.param)
         assert native.library().path.name.startswith(f"_{request.param}.")
@@ -50,7 +50,7 @@ def covered(draw, **fixed):
 
 
 def weights_of(config, seed):
-    """As training begins, and a little of everything else, so that nothing is zero or one."""
+    """The weights that training starts from, with noise, so that none is zero or one."""
     rng = np.random.default_rng(seed)
     flat = Transformer(config).start(seed)
     return {name: (a + 0.1 * rng.normal(size=a.shape)).astype(np.float32) for name, a in flat.items()}
@@ -67,7 +67,7 @@ def model_of(config, seed=0):
 
 
 def torch_gradient(config, arrays, strings, rows, dtype=torch.float64):
-    """Mean loss a token and its gradient."""
+    """The mean loss per token and its gradient."""
     p = {name: torch.tensor(a, dtype=dtype, requires_grad=True) for name, a in arrays.items()}
     batch = pad(strings, np.array(rows))
     logits = torch_engine.compute(config, parameters.unflatten(config, dict(p)), batch.inputs)[0]
@@ -77,8 +77,8 @@ def torch_gradient(config, arrays, strings, rows, dtype=torch.float64):
 
 
 def check_gradient(config, arrays, strings, rows, lanes):
-    """Within 1e-5 of torch in float64; where float32 cannot be so exact (a norm of one or two numbers, which takes
-    nearly all of them away), at most twice as far from it as torch in float32."""
+    """Within 1e-5 of torch in float64. Where float32 cannot be that exact (a norm of one or two numbers, which removes
+    nearly all of them), at most twice as far from it as torch in float32."""
     trainer = NativeTrainer(config, arrays, Settings(lanes=lanes))
     loss, slopes = trainer.differentiate(strings, rows)
     right, expected = torch_gradient(config, arrays, strings, rows)
@@ -120,7 +120,7 @@ def test_logits_are_the_references(config, seed):
 @pytest.mark.parametrize("place", ["pre", "post"])
 @pytest.mark.parametrize("norm", ["layer", "rms"])
 def test_a_hundred_steps_of_both_engines_stay_together(place, norm):
-    """With clipping, decay and a schedule; the weights are compared where they went, not only where they are."""
+    """With clipping, decay and a schedule; what is compared is how far the weights moved."""
     how = {"steps": 100, "every": 100, "schedule": "cosine", "warmup": 10, "rate": 2e-3, "decay": 0.1, "lanes": 2}
     runs = [train(RULE, engine=engine, place=place, norm=norm, **how, **SMALL) for engine in ("native", "torch")]
     assert [run.choice.name for run in runs] == ["native", "torch"]
@@ -130,7 +130,7 @@ def test_a_hundred_steps_of_both_engines_stay_together(place, norm):
     one, two = (
         np.concatenate([(run.trainer.arrays()[n] - a).ravel() for n, a in start.items() if not n.endswith("b_K")])
         for run in runs
-    )  # b_K has no effect: its gradient is rounding, and AdamW makes much of that
+    )  # b_K has no effect: its gradient is rounding error, which AdamW scales up
     assert np.linalg.norm(one) > 1.0
     assert np.linalg.norm(one - two) < 0.02 * np.linalg.norm(one)
     assert runs[0].held_out_loss == pytest.approx(runs[1].held_out_loss, rel=1e-3)
@@ -154,15 +154,15 @@ def test_the_same_bits_on_any_number_of_threads(monkeypatch):
 
 @given(covered(), st.integers(0, 99), st.data())
 @settings(max_examples=20)
-def test_greedy_decoding_says_what_the_reference_says(config, seed, data):
-    """Also past the block, where the window slides, for rows of all lengths, more of them than slots."""
+def test_greedy_decoding_outputs_what_the_reference_prefers(config, seed, data):
+    """Also past the block, where the window slides, and with more rows than slots, of all lengths."""
     assume(config.vocab > 1)
     model = model_of(config, seed)
     rng = np.random.default_rng(seed)
     prompts = [rng.integers(0, config.vocab, rng.integers(1, config.block + 1)).tolist() for _ in range(30)]
     stop = [int(rng.integers(0, config.vocab))] if data.draw(st.booleans()) else []
-    said = generate(model, prompts, steps=8, stop=stop, engine="native")
-    for prompt, new in zip(prompts, said, strict=True):  # as a choice may be close, the reference judges each
+    output = generate(model, prompts, steps=8, stop=stop, engine="native")
+    for prompt, new in zip(prompts, output, strict=True):  # where two are close, either may be chosen
         assert len(new) == 8 or (new and new[-1] in stop)
         assert not set(new[:-1]) & set(stop)
         for n, token in enumerate(new):
@@ -173,23 +173,23 @@ def test_greedy_decoding_says_what_the_reference_says(config, seed, data):
 @pytest.mark.parametrize(
     "how", [{}, {"top_k": 3}, {"top_p": 0.7}, {"top_k": 4, "top_p": 0.9, "temperature": 1.7}], ids=str
 )
-def test_draws_are_those_of_the_other_engines(how):
-    """Row i is drawn by the numbers of (seed, i), whoever draws."""
+def test_samples_are_those_of_the_other_engines(how):
+    """Every engine samples row i with the numbers of (seed, i)."""
     config = Config(vocab=9, block=12, d_model=16, layers=2, heads=2, d_head=8, d_ff=20)
     model, prompts = model_of(config), [[i % 9] * (1 + i % 5) for i in range(90)]
     how = {"temperature": 1.0, "seed": 5, "steps": 15} | how
-    said = generate(model, prompts, engine="native", **how)
-    same = [a == b for a, b in zip(said, generate(model, prompts, engine="reference", **how), strict=True)]
+    output = generate(model, prompts, engine="native", **how)
+    same = [a == b for a, b in zip(output, generate(model, prompts, engine="reference", **how), strict=True)]
     assert same.count(False) <= 2  # a number may fall within rounding of the boundary between two tokens
-    assert generate(model, prompts[:31], engine="native", **how) == said[:31]
-    assert generate(model, prompts, engine="native", **how | {"seed": 6}) != said
+    assert generate(model, prompts[:31], engine="native", **how) == output[:31]
+    assert generate(model, prompts, engine="native", **how | {"seed": 6}) != output
 
 
 def test_samples_have_the_models_distribution():
     config = Config(vocab=6, block=3, d_model=8, layers=1, heads=2, d_head=4, d_ff=8)
     model = model_of(config, 3)
     drawn = 40_000
-    said = generate(model, [[2]] * drawn, steps=2, temperature=1.0, engine="native")
+    output = generate(model, [[2]] * drawn, steps=2, temperature=1.0, engine="native")
     first = reference.forward(model, [2])[0][-1]
     p = np.exp(first - first.max())
     p /= p.sum()
@@ -197,18 +197,18 @@ def test_samples_have_the_models_distribution():
         second = reference.forward(model, [2, token])[0][-1]
         q = np.exp(second - second.max())
         expected = drawn * p[token] * q / q.sum()
-        seen = np.bincount([b for a, b in said if a == token], minlength=6)
+        seen = np.bincount([b for a, b in output if a == token], minlength=6)
         assert (np.abs(seen - expected) < 5 * np.sqrt(expected) + 1).all()
 
 
-def test_formats_and_no_cache_go_the_common_way():
+def test_formats_and_no_cache_give_what_the_reference_gives():
     config = Config(vocab=5, block=9, d_model=16, layers=2, heads=2, d_head=8, d_ff=20)
     model = Model(config, weights_of(config, 1), Vocab(("a", "b", "c", "d", "e"), separator=""))
     how = {"temperature": 1.0, "steps": 8}
     for more in ({"format": "a[bc]{2,4}(d|e)+"}, {"cache": False}):
         prompts = [[0]] * 40
-        said = [generate(model, prompts, engine=engine, **how, **more) for engine in ("native", "reference")]
-        assert [a == b for a, b in zip(*said, strict=True)].count(False) <= 2
+        output = [generate(model, prompts, engine=engine, **how, **more) for engine in ("native", "reference")]
+        assert [a == b for a, b in zip(*output, strict=True)].count(False) <= 2
 
 
 # sizes at the edge
@@ -256,7 +256,7 @@ def test_one_string_one_token_and_nothing_at_all():
     assert np.isfinite(loss)
     assert tokens == 1
     before = trainer.arrays()
-    for rows in (np.array([], np.int64), np.array([1])):  # an empty batch, and one in which nothing is to be learnt
+    for rows in (np.array([], np.int64), np.array([1])):  # an empty batch, and one in which nothing is predicted
         loss, tokens = trainer.step(strings, rows, None, 1e-3)
         assert np.isnan(loss)
         assert tokens == 0

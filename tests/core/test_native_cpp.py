@@ -1,28 +1,23 @@
-"""The C++ tests of the native engine (tests/native), compiled and run: under sanitizers, and as each build is compiled
-that this machine can run.
+"""The C++ tests of the native engine (tests/native), compiled and run: under sanitizers, and with the flags of each
+build that this machine can run.
 
-Everything the engine does is there compared with a plain implementation in double precision. The address and undefined
-behaviour sanitizers watch over memory and arithmetic, the thread sanitizer over what threads share.
+They compare everything the engine does with a plain implementation in double precision. The address and undefined
+behaviour sanitizers check memory and arithmetic, the thread sanitizer what threads share.
 """
 
 import os
 import runpy
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from handloom.core.native.library import builds
+from cxx import COMPILER, compiled, needs_compiler
+from handloom.core.native.library import builds, reason_missing
 
 TESTS = Path(__file__).parents[1] / "native" / "test_engine.cpp"
-ENGINE = Path(__file__).parents[2] / "src" / "handloom" / "core" / "native"
-COMPILER = shutil.which("g++") or shutil.which("clang++")
 
-pytestmark = pytest.mark.skipif(
-    COMPILER is None or not builds(), reason="there is no C++ compiler (g++ or clang++), or the engine was not built"
-)
-
+pytestmark = [needs_compiler, pytest.mark.skipif(not builds(), reason=reason_missing())]
 
 SETUP = runpy.run_path(str(TESTS.parents[2] / "setup.py"), run_name="not main")  # how handloom is built
 
@@ -31,21 +26,16 @@ def flags_of(build: str) -> list[str]:
     return [] if build == "plain" else SETUP["X86"][build]
 
 
-def compiled(source: Path, binary: Path, flags: list[str]) -> subprocess.CompletedProcess[str]:
-    command = [str(COMPILER), "-std=c++17", "-pthread", f"-I{ENGINE}", *flags, str(source), "-o", str(binary)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
-
-
 def run(binary: Path) -> subprocess.CompletedProcess[str]:
     env = os.environ | {"UBSAN_OPTIONS": "print_stacktrace=1"}
     return subprocess.run([binary], capture_output=True, text=True, check=False, env=env, timeout=600)
 
 
 def check_sanitizer(folder: Path, flags: list[str]) -> None:
-    """Skip where a program that does nothing cannot be built or run with it: its library is not installed."""
+    """Skip if even a program that does nothing cannot be built or run with it: its library is not installed."""
     source = folder / "nothing.cpp"
     source.write_text("int main() { return 0; }\n")
-    built = compiled(source, folder / "nothing", flags)
+    built = compiled(source, folder / "nothing", *flags)
     if built.returncode:
         pytest.skip(f"{COMPILER} cannot link {' '.join(flags)}: {built.stderr.strip()[-200:]}")
     started = run(folder / "nothing")
@@ -55,7 +45,7 @@ def check_sanitizer(folder: Path, flags: list[str]) -> None:
 
 def check_engine(folder: Path, flags: list[str]) -> str:
     binary = folder / "test_engine"
-    built = compiled(TESTS, binary, flags)
+    built = compiled(TESTS, binary, *flags)
     assert built.returncode == 0, built.stderr[-5000:]
     done = run(binary)
     if "unexpected memory mapping" in done.stderr:
@@ -78,6 +68,6 @@ def test_the_engine_is_right_under_sanitizers(sanitizers: str, tmp_path: Path) -
 @pytest.mark.slow
 @pytest.mark.parametrize("build", builds())
 def test_the_engine_is_right_as_each_build_is_compiled(build: str, tmp_path: Path) -> None:
-    """With all that the compiler may do to speed it up, fused operations among it."""
+    """With every optimisation that the build has, such as fused multiplication and addition."""
     wide = {"plain": 4, "avx2": 8, "avx512": 16}[build]
     assert f"vectors of {wide}\n" in check_engine(tmp_path, [*SETUP["FLAGS"], *flags_of(build)])

@@ -1,5 +1,5 @@
-// What the tests of the engine compare with: the transformer in double precision, written with plain loops. Of the
-// engine it uses only where the numbers lie (layout.h). Also what all tests need: CHECK and random numbers.
+// The reference of the C++ tests: the transformer in double precision, written with plain loops. Of the engine it uses
+// only the layout of the parameters (layout.h). Also what all tests need: CHECK and random numbers.
 #pragma once
 
 #include <cmath>
@@ -13,7 +13,7 @@ namespace test {
 
 using namespace handloom;
 
-#if !defined(__has_feature)  // Clang's way to say what GCC says by macros
+#if !defined(__has_feature)  // Clang has it where GCC has macros
 #define __has_feature(feature) 0
 #endif
 #if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
@@ -26,17 +26,17 @@ constexpr bool WATCHES_THREADS = true;
 #else
 constexpr bool WATCHES_THREADS = false;
 #endif
-constexpr bool SANITIZED = WATCHES_MEMORY || WATCHES_THREADS;  // smaller sizes, for it is slow
+constexpr bool SANITIZED = WATCHES_MEMORY || WATCHES_THREADS;  // then sizes are smaller, because it is slow
 
 inline int failures = 0, checks = 0;
 
 inline bool check(bool fine, const char* file, int line, const char* what) {
     checks++;
-    if (!fine && ++failures <= 50) std::printf("%s:%d: not so: %s\n", file, line, what);
+    if (!fine && ++failures <= 50) std::printf("%s:%d: failed: %s\n", file, line, what);
     return fine;
 }
 
-// Two numbers that should agree up to `most`; NaN agrees with nothing.
+// Two numbers should differ by `most` at most; NaN agrees with nothing.
 inline bool check_near(double a, double b, double most, const char* file, int line, const char* what) {
     const bool fine = check(std::fabs(a - b) <= most, file, line, what);
     if (!fine && failures <= 50) std::printf("    %.9g and %.9g, more than %.3g apart\n", a, b, most);
@@ -81,7 +81,7 @@ inline double naive_activation(Activation kind, double x) {
 }
 
 template <class Number>
-Doubles naive_norm(Norm kind, const Doubles& x, const Number* gain, const Number* bias, double eps) {
+Doubles naive_norm(Norm kind, const Doubles& x, const Number* w, const Number* b, double eps) {
     const int n = (int)x.size();
     double mean = 0.0, square = 0.0;
     for (double one : x) mean += one / n;
@@ -89,37 +89,37 @@ Doubles naive_norm(Norm kind, const Doubles& x, const Number* gain, const Number
     for (double one : x) square += (one - mean) * (one - mean) / n;
     Doubles out(n);
     for (int i = 0; i < n; i++)
-        out[i] = (x[i] - mean) / std::sqrt(square + eps) * (double)gain[i] + (bias ? (double)bias[i] : 0.0);
+        out[i] = (x[i] - mean) / std::sqrt(square + eps) * (double)w[i] + (b ? (double)b[i] : 0.0);
     return out;
 }
 
 class Naive {
 public:
     const Layout& layout;
-    Doubles weights, fixed;  // fixed: positions that are not learnt, or nothing
+    Doubles weights, fixed_pos;  // fixed_pos: positions that are not learned, or nothing
 
     Naive(const Layout& of, const float* from, const std::vector<float>& positions = {})
-        : layout(of), weights(from, from + of.size), fixed(positions.begin(), positions.end()) {}
+        : layout(of), weights(from, from + of.size), fixed_pos(positions.begin(), positions.end()) {}
 
     // The logits at every position of a text.
     std::vector<Doubles> logits(const int64_t* ids, int T) const {
         const Config& c = layout.config;
         std::vector<Doubles> x(T);
         for (int t = 0; t < T; t++) {
-            x[t].assign(of(layout.embed) + ids[t] * c.width, of(layout.embed) + (ids[t] + 1) * c.width);
-            const double* place = c.table ? of(layout.positions) : fixed.empty() ? nullptr : fixed.data();
-            for (int i = 0; i < c.width && place; i++) x[t][i] += place[t * c.width + i];
+            x[t].assign(of(layout.W_E) + ids[t] * c.d_model, of(layout.W_E) + (ids[t] + 1) * c.d_model);
+            const double* pos = c.learned_pos ? of(layout.W_pos) : fixed_pos.empty() ? nullptr : fixed_pos.data();
+            for (int i = 0; i < c.d_model && pos; i++) x[t][i] += pos[t * c.d_model + i];
         }
-        for (const LayerSections& l : layout.layers) {
-            sublayer(x, l.gain1, l.bias1, c.heads > 0, [&](const auto& in) { return attention(l, in); });
-            sublayer(x, l.gain2, l.bias2, c.hidden > 0, [&](const auto& in) { return neurons(l, in); });
+        for (const Layer& l : layout.layers) {
+            sublayer(x, l.ln1, c.n_heads > 0, [&](const auto& in) { return attention(l, in); });
+            sublayer(x, l.ln2, c.d_ff > 0, [&](const auto& in) { return mlp(l, in); });
         }
-        if (!c.post) normed(x, layout.gain, layout.bias);
+        if (!c.post_norm) normed(x, layout.ln_final);
         for (Doubles& row : x) row = unembedded(row);
         return x;
     }
 
-    // The sum of the losses of the tokens that are to be learnt.
+    // The sum of the losses of the tokens to predict.
     double loss(const int64_t* ids, int length, int64_t asked) const {
         const std::vector<Doubles> all = logits(ids, length);
         double total = 0.0;
@@ -134,12 +134,12 @@ public:
     }
 
 private:
-    const double* of(const Section& s) const { return s.at < 0 ? nullptr : weights.data() + s.at; }
+    const double* of(const Section& s) const { return s.exists() ? weights.data() + s.offset : nullptr; }
 
     Doubles linear(const Doubles& x, const Section& matrix, const Section& bias) const {
         Doubles y(matrix.cols);
         for (int64_t j = 0; j < matrix.cols; j++) {
-            if (bias.at >= 0) y[j] = of(bias)[j];
+            if (bias.exists()) y[j] = of(bias)[j];
             for (int64_t i = 0; i < matrix.rows; i++) y[j] += x[i] * of(matrix)[i * matrix.cols + j];
         }
         return y;
@@ -147,68 +147,68 @@ private:
 
     Doubles unembedded(const Doubles& x) const {
         const Config& c = layout.config;
-        if (!c.tied) return linear(x, layout.unembed, layout.unembed_bias);
-        Doubles y(c.vocab);
-        for (int j = 0; j < c.vocab; j++) {
-            if (layout.unembed_bias.at >= 0) y[j] = of(layout.unembed_bias)[j];
-            for (int i = 0; i < c.width; i++) y[j] += x[i] * of(layout.embed)[(int64_t)j * c.width + i];
+        if (!c.tied) return linear(x, layout.W_U, layout.b_U);
+        Doubles y(c.d_vocab);
+        for (int j = 0; j < c.d_vocab; j++) {
+            if (layout.b_U.exists()) y[j] = of(layout.b_U)[j];
+            for (int i = 0; i < c.d_model; i++) y[j] += x[i] * of(layout.W_E)[(int64_t)j * c.d_model + i];
         }
         return y;
     }
 
-    void normed(std::vector<Doubles>& x, const Section& gain, const Section& bias) const {
+    void normed(std::vector<Doubles>& x, const LayerNorm& ln) const {
         if (layout.config.norm == (int)Norm::none) return;
         for (Doubles& row : x)
-            row = naive_norm((Norm)layout.config.norm, row, of(gain), of(bias), layout.config.eps);
+            row = naive_norm((Norm)layout.config.norm, row, of(ln.w), of(ln.b), layout.config.eps);
     }
 
     template <class Work>
-    void sublayer(std::vector<Doubles>& x, const Section& gain, const Section& bias, bool there, Work work) const {
+    void sublayer(std::vector<Doubles>& x, const LayerNorm& ln, bool exists, Work work) const {
         std::vector<Doubles> in = x;
-        if (there && !layout.config.post) normed(in, gain, bias);
+        if (exists && !layout.config.post_norm) normed(in, ln);
         const std::vector<Doubles> more = work(in);
         for (size_t t = 0; t < x.size(); t++)
             for (size_t i = 0; i < x[t].size(); i++) x[t][i] += more[t][i];
-        if (there && layout.config.post) normed(x, gain, bias);
+        if (exists && layout.config.post_norm) normed(x, ln);
     }
 
-    std::vector<Doubles> neurons(const LayerSections& l, const std::vector<Doubles>& in) const {
-        std::vector<Doubles> out(in.size(), Doubles(layout.config.width));
+    std::vector<Doubles> mlp(const Layer& l, const std::vector<Doubles>& in) const {
+        std::vector<Doubles> out(in.size(), Doubles(layout.config.d_model));
         for (size_t t = 0; t < in.size(); t++) {
-            if (l.in.at >= 0) {
-                Doubles hidden = linear(in[t], l.in, l.in_bias);
-                for (double& one : hidden) one = naive_activation((Activation)layout.config.activation, one);
-                out[t] = linear(hidden, l.back, l.back_bias);
-            } else if (l.back_bias.at >= 0) {
-                out[t].assign(of(l.back_bias), of(l.back_bias) + layout.config.width);
+            if (l.W_in.exists()) {
+                Doubles mlp_post = linear(in[t], l.W_in, l.b_in);
+                for (double& one : mlp_post) one = naive_activation((Activation)layout.config.activation, one);
+                out[t] = linear(mlp_post, l.W_out, l.b_out);
+            } else if (l.b_out.exists()) {
+                out[t].assign(of(l.b_out), of(l.b_out) + layout.config.d_model);
             }
         }
         return out;
     }
 
-    std::vector<Doubles> attention(const LayerSections& l, const std::vector<Doubles>& in) const {
-        const int T = (int)in.size(), width = layout.config.head_width, inner = layout.config.inner();
-        std::vector<Doubles> qkv, out(T, Doubles(layout.config.width));
+    std::vector<Doubles> attention(const Layer& l, const std::vector<Doubles>& in) const {
+        const int T = (int)in.size(), K = layout.config.d_head, HK = layout.config.d_attn();
+        std::vector<Doubles> qkv, out(T, Doubles(layout.config.d_model));
         for (int t = 0; t < T; t++) {
-            if (l.qkv.at >= 0) qkv.push_back(linear(in[t], l.qkv, l.qkv_bias));
-            else if (l.out_bias.at >= 0) out[t].assign(of(l.out_bias), of(l.out_bias) + layout.config.width);
+            if (l.W_QKV.exists()) qkv.push_back(linear(in[t], l.W_QKV, l.b_QKV));
+            else if (l.b_O.exists()) out[t].assign(of(l.b_O), of(l.b_O) + layout.config.d_model);
         }
-        if (l.qkv.at < 0) return out;
+        if (!l.W_QKV.exists()) return out;
         for (int t = 0; t < T; t++) {
-            Doubles z(inner);
-            for (int h = 0; h < layout.config.heads; h++) {
+            Doubles z(HK);
+            for (int h = 0; h < layout.config.n_heads; h++) {
                 Doubles pattern(t + 1);
                 double most = -INFINITY, sum = 0.0;
                 for (int s = 0; s <= t; s++) {
-                    for (int j = h * width; j < (h + 1) * width; j++) pattern[s] += qkv[t][j] * qkv[s][inner + j];
-                    pattern[s] /= std::sqrt((double)width);
+                    for (int j = h * K; j < (h + 1) * K; j++) pattern[s] += qkv[t][j] * qkv[s][HK + j];
+                    pattern[s] /= std::sqrt((double)K);
                     most = std::max(most, pattern[s]);
                 }
                 for (double& one : pattern) sum += one = std::exp(one - most);
                 for (int s = 0; s <= t; s++)
-                    for (int j = h * width; j < (h + 1) * width; j++) z[j] += pattern[s] / sum * qkv[s][2 * inner + j];
+                    for (int j = h * K; j < (h + 1) * K; j++) z[j] += pattern[s] / sum * qkv[s][2 * HK + j];
             }
-            out[t] = linear(z, l.out, l.out_bias);
+            out[t] = linear(z, l.W_O, l.b_O);
         }
         return out;
     }

@@ -1,10 +1,11 @@
-// Tests of the native engine: of threads and of the functions that Python calls here, with the list of all tests; the
-// others are in the headers of this directory. All in one translation unit, as the engine itself is:
+// Tests of the native engine: here those of threads and of the functions that Python calls, and the list of all tests;
+// the others are in the headers of this folder. All are one translation unit, as the engine itself is:
 //
 //     g++ -std=c++17 -O1 -g -fsanitize=address,undefined -pthread -I src/handloom/core/native
 //         tests/native/test_engine.cpp
 //
-// With arguments, only tests are run whose names contain one of them. tests/test_native_cpp.py builds and runs it.
+// With arguments, it runs only the tests whose names contain one of them. tests/core/test_native_cpp.py builds and runs
+// it.
 #include "engine.cpp"
 
 #include <atomic>
@@ -12,6 +13,7 @@
 #include <string>
 
 #include "decoding.h"
+#include "layers.h"
 #include "training.h"
 
 namespace test {
@@ -36,7 +38,7 @@ void test_every_job_is_done_once() {
     }
 }
 
-// Workers have memory of their own: no two jobs may use it at once. The thread sanitizer sees it if they do.
+// Each worker has memory of its own, which no two jobs may use at once; if they do, the thread sanitizer reports it.
 void test_a_worker_does_one_job_at_a_time() {
     Pool pool(4);
     std::vector<int> own(4);
@@ -75,8 +77,9 @@ void test_what_a_job_throws_reaches_the_caller() {
 
 // ---- engine.cpp
 
-void test_widths_that_python_is_told() {
-    CHECK(handloom_width() == W);
+void test_the_numbers_that_python_asks_for_first() {
+    CHECK(handloom_layout_version() == LAYOUT_VERSION);
+    CHECK(handloom_vector_width() == W);
     CHECK(handloom_best() >= 0 && handloom_best() <= 2);
 }
 
@@ -87,7 +90,7 @@ void test_sections_lie_side_by_side_and_matrices_first() {
         const int64_t count = handloom_layout(&c, nullptr, nullptr);
         Ids sections(3 * count, -7);
         CHECK(handloom_layout(&c, sections.data(), &size) == count);
-        CHECK(count == 6 + 12 * c.layers && size == layout.size);
+        CHECK(count == 6 + 12 * c.n_layers && size == layout.size);
         std::vector<bool> used(size);
         for (int64_t i = 0; i < count; i++) {
             if (sections[3 * i] < 0) continue;
@@ -98,7 +101,8 @@ void test_sections_lie_side_by_side_and_matrices_first() {
         }
         for (bool one : used) end += one;
         CHECK(end == size);
-        CHECK(layout.embed.at < layout.decayed && (layout.gain.at < 0 || layout.gain.at >= layout.decayed));
+        CHECK(layout.W_E.offset < layout.decayed_size);
+        CHECK(!layout.ln_final.w.exists() || layout.ln_final.w.offset >= layout.decayed_size);
     }
 }
 
@@ -130,28 +134,28 @@ void test_running_through_the_functions_that_python_calls() {
     for (const Config& c : configs()) {
         const Loaded model(c, seed++);
         Random random(seed);
-        Runner* runner = handloom_runner(&c, model.weights.data(), model.fixed(), 3);
-        const int64_t count = 40, length = 9, last = 2;  // more rows than one group has
+        Runner* runner = handloom_runner(&c, model.weights.data(), model.fixed_pos(), 3);
+        const int64_t count = 40, length = 9, last = 2;  // more rows than one group holds
         Ids ids(count * length);
-        for (int64_t& one : ids) one = random.below(c.vocab);
-        Row out(count * last * c.vocab, NAN);
+        for (int64_t& one : ids) one = random.below(c.d_vocab);
+        Row out(count * last * c.d_vocab, NAN);
         CHECK(handloom_logits(runner, count, length, ids.data(), last, out.data()) == 0);
         for (int64_t i = 0; i < count; i++) {
             const auto wanted = model.naive().logits(&ids[i * length], (int)length);
             for (int64_t t = 0; t < last; t++)
-                for (int j = 0; j < c.vocab; j++)
-                    CHECK_NEAR(out[(i * last + t) * c.vocab + j], wanted[length - last + t][j], 1e-4);
+                for (int j = 0; j < c.d_vocab; j++)
+                    CHECK_NEAR(out[(i * last + t) * c.d_vocab + j], wanted[length - last + t][j], 1e-4);
         }
-        Slots* slots = handloom_slots(runner, 2, c.block);
+        Slots* slots = handloom_slots(runner, 2, c.n_ctx);
         const int32_t which[] = {1, 0};
-        Row stepped(2 * c.vocab);
+        Row stepped(2 * c.d_vocab);
         for (int64_t t = 0; t < length; t++) {
             const int64_t tokens[] = {ids[t], ids[length + t]};
-            CHECK(handloom_slots_step(slots, 2, which, tokens, c.vocab, stepped.data()) == 0);
+            CHECK(handloom_slots_step(slots, 2, which, tokens, c.d_vocab, stepped.data()) == 0);
         }
         for (int i = 0; i < 2; i++)
-            for (int j = 0; j < c.vocab; j++)
-                CHECK_NEAR(stepped[i * c.vocab + j], out[((i + 1) * last - 1) * c.vocab + j], 1e-4);
+            for (int j = 0; j < c.d_vocab; j++)
+                CHECK_NEAR(stepped[i * c.d_vocab + j], out[((i + 1) * last - 1) * c.d_vocab + j], 1e-4);
         handloom_slots_free(slots);
         handloom_runner_free(runner);
     }
@@ -163,23 +167,23 @@ void test_decoding_through_the_function_that_python_calls() {
     const uint8_t stops[11] = {};
     const double uniforms[8] = {};
     for (bool fine : {true, false}) {
-        if (!fine) model.weights[3 * SMALL.width] = NAN;  // of a token in a prompt
+        if (!fine) model.weights[3 * SMALL.d_model] = NAN;  // W_E of a token in a prompt
         const auto runner = runner_of(model, 2);
         const Prompts prompts{2, ids, starts, limits, stops, uniforms, 4};
         Progress progress;
         int64_t out[8] = {}, counts[2] = {};
         const std::vector<uint8_t> none(11);
-        Group group(model.layout);
+        Forward forward(model.layout);
         CHECK(handloom_decode(runner.get(), &prompts, &GREEDY, &progress, out, counts) == (fine ? 1 : 0));
-        if (fine) CHECK(Ids(out, out + counts[0]) == naive_greedy(model, group, {3}, 4, none));
-        if (fine) CHECK(Ids(out + 4, out + 4 + counts[1]) == naive_greedy(model, group, {1, 4}, 2, none));
+        if (fine) CHECK(Ids(out, out + counts[0]) == naive_greedy(model, forward, {3}, 4, none));
+        if (fine) CHECK(Ids(out + 4, out + 4 + counts[1]) == naive_greedy(model, forward, {1, 4}, 2, none));
     }
 }
 
 void test_models_for_which_there_is_no_memory() {
     if (SANITIZED) return;  // a sanitizer ends the program
     Config c = SMALL;
-    c.vocab = 1 << 30, c.width = 1 << 20;
+    c.d_vocab = 1 << 30, c.d_model = 1 << 20;
     CHECK(handloom_trainer(&c, &PLAIN, 1, 1, nullptr) == nullptr);
     CHECK(handloom_runner(&c, nullptr, nullptr, 1) == nullptr);
 }
@@ -189,7 +193,7 @@ void test_models_for_which_there_is_no_memory() {
 struct Test {
     const char* name;
     void (*run)();
-    bool threads;  // the thread sanitizer has nothing to see in the others
+    bool threads;  // the thread sanitizer runs only these
 };
 
 #define TEST(name) {#name, test_##name, false}
@@ -208,10 +212,10 @@ const Test TESTS[] = {
     TEST(norms_and_their_gradients),
     TEST(the_layer_norm_of_one_number_has_no_gradient),
     TEST(activations_and_their_slopes),
-    TEST(activations_touch_their_columns_alone),
+    TEST(activations_change_their_columns_only),
     TEST(activations_of_nan_are_nan),
     TEST(attention_and_its_gradient),
-    TEST(a_pattern_is_kept_for_short_strings_alone),
+    TEST(a_pattern_is_kept_for_short_strings_only),
     TEST(a_group_has_the_loss_and_gradient_of_the_naive_model),
     TEST(a_group_adds_its_gradient_to_what_is_there),
     TEST(a_group_of_long_strings),
@@ -222,23 +226,23 @@ const Test TESTS[] = {
     THREADS(steps_are_those_of_adamw),
     THREADS(steps_lower_the_loss),
     THREADS(an_empty_batch_is_nan_and_changes_nothing),
-    THREADS(nan_or_infinity_in_weights_is_told_and_changes_nothing),
-    THREADS(a_vocabulary_of_one_has_nothing_to_learn),
+    THREADS(nan_or_infinity_in_weights_is_reported_and_changes_nothing),
+    THREADS(a_vocabulary_of_one_has_no_loss_and_no_gradient),
     TEST(a_very_long_string),
     TEST(slots_have_the_logits_of_the_whole_text),
     THREADS(greedy_decoding_is_the_likeliest_token_of_the_whole_text),
     THREADS(stop_tokens_end_a_row),
-    THREADS(rows_say_the_same_on_any_number_of_threads),
+    THREADS(rows_get_the_same_tokens_on_any_number_of_threads),
     THREADS(the_likeliest_one_is_greedy),
     THREADS(draws_follow_the_distribution),
     TEST(a_draw_at_the_ends_of_the_interval),
     THREADS(a_halt_ends_decoding),
-    THREADS(weights_that_are_not_finite_are_told),
+    THREADS(weights_that_are_not_finite_are_reported),
     THREADS(decoding_of_nothing),
     THREADS(every_job_is_done_once),
     THREADS(a_worker_does_one_job_at_a_time),
     THREADS(what_a_job_throws_reaches_the_caller),
-    TEST(widths_that_python_is_told),
+    TEST(the_numbers_that_python_asks_for_first),
     TEST(sections_lie_side_by_side_and_matrices_first),
     THREADS(training_through_the_functions_that_python_calls),
     THREADS(running_through_the_functions_that_python_calls),
@@ -256,13 +260,13 @@ bool wanted(const char* name, int count, char** words) {
 
 int main(int count, char** words) {
     using namespace test;
-    std::setvbuf(stdout, nullptr, _IOLBF, 0);  // what was found is seen even if a sanitizer ends the program
+    std::setvbuf(stdout, nullptr, _IOLBF, 0);  // so that failures are printed even if a sanitizer ends the program
     int run = 0;
     for (const Test& one : TESTS) {
         if (!wanted(one.name, count - 1, words + 1) || (WATCHES_THREADS && !one.threads)) continue;
         const int before = failures;
         one.run(), run++;
-        if (failures > before) std::printf("%s: %d not as they should be\n", one.name, failures - before);
+        if (failures > before) std::printf("%s: %d checks failed\n", one.name, failures - before);
     }
     std::printf("%d tests, %d checks, %d failed; vectors of %d\n", run, checks, failures, W);
     return failures || !run || !checks ? 1 : 0;

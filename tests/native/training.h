@@ -1,21 +1,21 @@
-// Tests of group.h and trainer.h: losses, gradients, AdamW, and that threads change nothing.
+// Tests of forward.h, backward.h and trainer.h: losses, gradients, AdamW, and that threads change nothing.
 #pragma once
 
 #include "models.h"
 
 namespace test {
 
-// ---- group.h
+// ---- forward.h and backward.h
 
 inline void compare_gradient(const Loaded& model, const Data& data, const Row& gradient, double scale, int each,
                       Random& random) {
     Naive naive = model.naive();
     double size = 0.0;
     for (float g : gradient) size = std::max(size, (double)std::fabs(g));
-    CHECK(size > 0.0 || model.layout.config.vocab == 1);
+    CHECK(size > 0.0 || model.layout.config.d_vocab == 1);
     for (const Section* s : model.layout.order)
         for (int i = 0; i < each && s->size(); i++) {
-            const int64_t at = s->at + random.below((int)s->size());
+            const int64_t at = s->offset + random.below((int)s->size());
             const double w = naive.weights[at], h = 1e-5;
             naive.weights[at] = w + h;
             const double up = naive_loss(naive, data);
@@ -32,12 +32,12 @@ inline void test_a_group_has_the_loss_and_gradient_of_the_naive_model() {
         const Loaded model(c, seed++);
         Random random(seed);
         const Data data = some_strings(random, c);
-        Group group(model.layout);
+        Backward backward(model.layout);
         Row gradient(model.layout.size);
         const double wanted = naive_loss(model.naive(), data);
-        const double loss = group.loss(model.transformer(), data.all(), gradient.data());
+        const double loss = backward.loss(model.transformer(), data.all(), gradient.data());
         CHECK_NEAR(loss, wanted, 3e-6 * (1.0 + wanted));
-        CHECK(group.loss(model.transformer(), data.all(), nullptr) == loss);
+        CHECK(backward.forward.loss(model.transformer(), data.all()) == loss);
         compare_gradient(model, data, gradient, 1.0, SANITIZED ? 1 : 5, random);
     }
 }
@@ -46,45 +46,45 @@ inline void test_a_group_adds_its_gradient_to_what_is_there() {
     const Loaded model(SMALL, 1);
     Random random(1);
     const Data data = some_strings(random, SMALL);
-    Group group(model.layout);
+    Backward backward(model.layout);
     Row once(model.layout.size), twice(model.layout.size);
-    group.loss(model.transformer(), data.all(), once.data());
-    for (int i = 0; i < 2; i++) group.loss(model.transformer(), data.all(), twice.data());
+    backward.loss(model.transformer(), data.all(), once.data());
+    for (int i = 0; i < 2; i++) backward.loss(model.transformer(), data.all(), twice.data());
     for (size_t i = 0; i < once.size(); i++) CHECK_NEAR(twice[i], 2.0 * once[i], 1e-5);
 }
 
 // The loss of strings, and its gradient, by one group.
 inline void check_group(const Loaded& model, const Data& data, Random& random) {
-    Group group(model.layout);
+    Backward backward(model.layout);
     Row gradient(model.layout.size);
-    const double loss = group.loss(model.transformer(), data.all(), gradient.data());
+    const double loss = backward.loss(model.transformer(), data.all(), gradient.data());
     CHECK_NEAR(loss, naive_loss(model.naive(), data), 1e-6 * loss);
     compare_gradient(model, data, gradient, 1.0, 1, random);
 }
 
-// Blocks of queries, patterns that are computed again, strings of very different lengths in one group.
+// Several blocks of queries, patterns that are computed again, strings of very different lengths in one group.
 inline void test_a_group_of_long_strings() {
     for (int length : {200, 300}) {
         const Config c = config(5, 400, 8, 1, 2, 4, 8, Norm::layer, false, Activation::gelu, true, true, 1, 1, 1, 0);
         const Loaded model(c, length, 1.0f);
         Random random(length);
         Data data;
-        for (int one : {2, length, 30}) data.add(random, c.vocab, one, 0);
+        for (int one : {2, length, 30}) data.add(random, c.d_vocab, one, 0);
         check_group(model, data, random);
     }
 }
 
-// Rows are unembedded some at a time when the vocabulary is large.
+// If the vocabulary is large, rows are unembedded some at a time.
 inline void test_a_group_with_a_large_vocabulary() {
-    const int vocab = SANITIZED ? 3001 : 30000;
-    const Config c = config(vocab, 40, 5, 1, 1, 5, 8, Norm::rms, false, Activation::relu, false, true, 0, 0, 0, 1);
+    const int d_vocab = SANITIZED ? 3001 : 30000;
+    const Config c = config(d_vocab, 40, 5, 1, 1, 5, 8, Norm::rms, false, Activation::relu, false, true, 0, 0, 0, 1);
     for (bool tied : {false, true}) {
         Config with = c;
         with.tied = tied;
         const Loaded model(with, 7);
         Random random(7);
         Data data;
-        for (int length : {31, 2, 11}) data.add(random, vocab, length, 3);
+        for (int length : {31, 2, 11}) data.add(random, d_vocab, length, 3);
         check_group(model, data, random);
     }
 }
@@ -95,17 +95,17 @@ inline void test_logits_of_the_last_positions() {
         const Loaded model(c, seed++);
         Random random(seed);
         const Data data = some_strings(random, c);
-        Group group(model.layout);
+        Forward forward(model.layout);
         for (int last : {1, 3, 100}) {
             size_t total = 0;
             for (const String& s : data.all()) total += std::min(last, s.length);
-            Row out(total * c.vocab, NAN);
-            group.logits(model.transformer(), data.all(), last, out.data());
+            Row out(total * c.d_vocab, NAN);
+            forward.last_logits(model.transformer(), data.all(), last, out.data());
             const float* at = out.data();
             for (const String& s : data.all()) {
                 const auto wanted = model.naive().logits(s.ids, s.length);
                 for (int t = std::max(0, s.length - last); t < s.length; t++)
-                    for (int j = 0; j < c.vocab; j++) CHECK_NEAR(*at++, wanted[t][j], 1e-4);
+                    for (int j = 0; j < c.d_vocab; j++) CHECK_NEAR(*at++, wanted[t][j], 1e-4);
             }
         }
     }
@@ -116,7 +116,7 @@ inline void test_logits_of_the_last_positions() {
 const AdamW PLAIN = {0.9, 0.99, 0.1, 0.0};
 
 inline std::unique_ptr<Trainer> trainer_of(const Loaded& model, int lanes, int threads, const AdamW& adamw = PLAIN) {
-    auto made = std::make_unique<Trainer>(model.layout.config, adamw, lanes, threads, model.fixed());
+    auto made = std::make_unique<Trainer>(model.layout.config, adamw, lanes, threads, model.fixed_pos());
     std::copy(model.weights.begin(), model.weights.end(), made->weights.data());
     made->refresh();
     return made;
@@ -151,13 +151,13 @@ inline void test_a_trainer_has_the_mean_loss_and_its_gradient() {
         const Loaded model(c, seed++);
         Random random(seed);
         Data data = some_strings(random, c, 5);
-        data.add(random, c.vocab, 1, 0), data.add(random, c.vocab, 5, 9);  // of one token; all of it given
-        Row sums(model.layout.size);  // as of one group, which is held to the naive model above
-        Group(model.layout).loss(model.transformer(), data.all(), sums.data());
+        data.add(random, c.d_vocab, 1, 0), data.add(random, c.d_vocab, 5, 9);  // of one token; all of it given
+        Row sums(model.layout.size);  // of one group, which is compared with the naive model above
+        Backward(model.layout).loss(model.transformer(), data.all(), sums.data());
         for (int lanes : {1, 3, 40}) {  // 40: more lanes than strings
             const auto trainer = trainer_of(model, lanes, 2);
             double norm = 0.0, squares = 0.0;
-            const double wanted = naive_loss(model.naive(), data) / data.learnt();
+            const double wanted = naive_loss(model.naive(), data) / data.predicted();
             const double loss = trainer->differentiate(data.strings(), data.rows.data(), data.count(), norm);
             CHECK_NEAR(loss, wanted, 1e-5);
             CHECK_NEAR(trainer->loss(data.strings(), data.count()), wanted, 1e-5);
@@ -165,12 +165,12 @@ inline void test_a_trainer_has_the_mean_loss_and_its_gradient() {
             for (float g : gradient) squares += (double)g * g;
             CHECK_NEAR(norm, std::sqrt(squares), 1e-6 * norm);
             for (size_t i = 0; i < gradient.size(); i++)
-                CHECK_NEAR(gradient[i], sums[i] / data.learnt(), 1e-6 * (1.0 + norm));
+                CHECK_NEAR(gradient[i], sums[i] / data.predicted(), 1e-6 * (1.0 + norm));
         }
     }
 }
 
-// Weights, m and v after some steps, from the gradients that the trainer had.
+// Weights, m and v after some steps, given the trainer's gradients.
 inline void compare_adamw(const AdamW& adamw, bool clips) {
     const Loaded model(SMALL, 4);
     Random random(4);
@@ -186,7 +186,7 @@ inline void compare_adamw(const AdamW& adamw, bool clips) {
         CHECK(clips == (adamw.clip > 0.0 && norm > adamw.clip));
         for (size_t i = 0; i < w.size(); i++) {
             const double g = trainer->gradient.data()[i] * (clips ? adamw.clip / norm : 1.0);
-            if ((int64_t)i < model.layout.decayed) w[i] -= rate * adamw.decay * w[i];
+            if ((int64_t)i < model.layout.decayed_size) w[i] -= rate * adamw.decay * w[i];
             m[i] = adamw.beta1 * m[i] + (1.0 - adamw.beta1) * g;
             v[i] = adamw.beta2 * v[i] + (1.0 - adamw.beta2) * g * g;
             const double mean = m[i] / (1.0 - std::pow(adamw.beta1, step));
@@ -233,31 +233,31 @@ inline void test_an_empty_batch_is_nan_and_changes_nothing() {
     Random random(6);
     Data data;
     nothing_changes(model, data, 0);
-    for (int i = 0; i < 3; i++) data.add(random, SMALL.vocab, 1, 0);  // nothing follows the only token
-    data.add(random, SMALL.vocab, 4, 4);                              // everything is given
+    for (int i = 0; i < 3; i++) data.add(random, SMALL.d_vocab, 1, 0);  // nothing follows the only token
+    data.add(random, SMALL.d_vocab, 4, 4);                              // everything is given
     nothing_changes(model, data, data.count());
     CHECK(std::isnan(trainer_of(model, 2, 1)->loss(data.strings(), data.count())));
 }
 
-// In every section there is, so that no way through the model hides it.
-inline void test_nan_or_infinity_in_weights_is_told_and_changes_nothing() {
+// In every section, so that no path through the model hides it.
+inline void test_nan_or_infinity_in_weights_is_reported_and_changes_nothing() {
     Random random(8);
     Data data;
-    for (int i = 0; i < 6; i++) data.add(random, SMALL.vocab, 17, 0);
-    for (int64_t i = 0; i < SMALL.vocab; i++) data.ids[i] = i;  // every token occurs
+    for (int i = 0; i < 6; i++) data.add(random, SMALL.d_vocab, 17, 0);
+    for (int64_t i = 0; i < SMALL.d_vocab; i++) data.ids[i] = i;  // every token occurs
     for (float bad : {NAN, INFINITY}) {
         const Loaded fine(SMALL, 8);
         for (size_t s = 0; s < fine.layout.order.size(); s++) {
             if (!fine.layout.order[s]->size()) continue;
             Loaded model(SMALL, 8);
-            model.weights[fine.layout.order[s]->at] = bad;
+            model.weights[fine.layout.order[s]->offset] = bad;
             model.repack();
             nothing_changes(model, data, data.count());
         }
     }
 }
 
-inline void test_a_vocabulary_of_one_has_nothing_to_learn() {
+inline void test_a_vocabulary_of_one_has_no_loss_and_no_gradient() {
     const Config c = config(1, 16, 4, 1, 1, 4, 4, Norm::layer, false, Activation::relu, false, true, 1, 1, 1, 1);
     const Loaded model(c, 9);
     Random random(9);
@@ -275,7 +275,7 @@ inline void test_a_very_long_string() {
     const Loaded model(c, 10);
     Random random(10);
     Data data;
-    data.add(random, c.vocab, length + 1, 0);
+    data.add(random, c.d_vocab, length + 1, 0);
     const auto trainer = trainer_of(model, 1, 1);
     double norm = 0.0;
     const double loss = trainer->differentiate(data.strings(), data.rows.data(), 1, norm);

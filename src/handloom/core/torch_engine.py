@@ -182,11 +182,17 @@ def attend(config: Config, q: Tensor, k: Tensor, v: Tensor, i: int, tap: Tap, pa
 def mlp(config: Config, p: Params, x: Tensor, i: int, tap: Tap) -> Tensor:
     if config.d_ff:
         pre = tap(f"{i}.mlp_pre", F.linear(x, p["W_in"].T, p.get("b_in")))  # (B, T, F)
-        post = tap(f"{i}.mlp_post", ACTIVATIONS[config.activation](pre))
+        post = tap(f"{i}.mlp_post", activated(config.activation, pre, tap.touches(f"{i}.mlp_pre")))
         out = F.linear(post, p["W_out"].T, p.get("b_out"))
     else:
         out = torch.zeros_like(x) + p.get("b_out", 0.0)
     return tap(f"{i}.mlp_out", out)  # (B, T, D)
+
+
+def activated(kind: str, pre: Tensor, keep: bool) -> Tensor:
+    """With `keep`, pre stays as it is. Otherwise ReLU overwrites it: a new array of that size costs as much as the ReLU
+    itself, where the system provides its pages afresh (docs/LOG.md)."""
+    return pre.relu_() if kind == "relu" and not keep else ACTIVATIONS[kind](pre)
 
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {

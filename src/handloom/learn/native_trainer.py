@@ -13,9 +13,8 @@ import numpy as np
 
 from handloom.core import Config, native
 from handloom.core.arrays import Array, Arrays
-from handloom.core.native.arrays import Arrays as Layout
-from handloom.core.native.arrays import config_struct, fixed_positions
-from handloom.core.native.library import AdamWStruct, StringsStruct, pointer
+from handloom.core.native.layout import AdamWStruct, Layout, StringsStruct, config_struct, fixed_positions
+from handloom.core.native.library import pointer
 from handloom.learn.batches import Strings
 from handloom.learn.settings import Settings
 

@@ -17,7 +17,6 @@ from torch import Tensor
 
 from handloom.core import Vocab, torch_engine
 from handloom.core.arrays import Array, Arrays
-from handloom.core.memory import keep_freed_memory
 from handloom.core.seeds import Use, derived, generator
 from handloom.learn.batches import NOTHING, Batch, Lanes, Strings, lanes_of, masked_lanes_of
 from handloom.learn.network import Network
@@ -40,7 +39,6 @@ class TorchTrainer:
         processes: Processes | None = None,
         masked: Vocab | None = None,  # with it tokens are hidden, and told from all others
     ) -> None:
-        keep_freed_memory()
         self.network, self.settings, self.device, self.masked = network, settings, device, masked
         self.processes, self.count = processes or Processes(), settings.lanes or cores(device)
         names = sorted(arrays.keys() - network.frozen)  # always in one order, for sums depend on it

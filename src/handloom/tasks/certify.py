@@ -23,7 +23,6 @@ from handloom.core.checks import whole
 from handloom.core.engines import Decoder, choose_engine
 from handloom.core.errors import shown, told
 from handloom.core.finding import find
-from handloom.core.memory import keep_freed_memory
 from handloom.core.registry import offered
 from handloom.core.transforms import shuffle
 from handloom.tasks.catalogue import task as task_named
@@ -37,7 +36,7 @@ LITTLE = 5 * 10**7  # inputs times positions times parameters: a second, in whic
 SAMPLES = 10_000
 FEW = 10_000  # hard inputs that are looked at before all are tried
 REORDERED = 200  # inputs tried in other orders of summation
-MEMORY = 2**20  # numbers in the largest array of one run: larger ones are no faster
+MEMORY = 2**19  # numbers in the largest array of one run: larger ones are no faster
 
 
 def certify(
@@ -104,7 +103,6 @@ def proven(prove: Prove, model: Model, total: int | None, progress: Progress | N
 
 def tried(model: Model, task: Task, method: str, inputs: Iterable[Ids], most: int, progress: Progress) -> Certificate:
     """The certificate of a model that is run on these inputs, as many as there should be."""
-    keep_freed_memory()
     decoder, rounding = decoder_of(model, most), rounding_of(model)
     done, wrong, ties, margin, first = 0, 0, 0, np.inf, None
     for prompts, answers in batches(model, task, inputs):

@@ -1,9 +1,12 @@
-"""The native engine: the function of `reference.py` in C++, in float32, close to the speed of the processor.
+"""The native engine: what `reference.py` defines, in C++, in float32, close to the speed of the processor.
 
-It runs and trains the standard family of models, and needs no torch; `reason_against` says why a Config is not among
-them. The sources beside this file are built when handloom is installed, and docs/native.md explains them.
+It runs and trains the standard family of models, and needs no torch; `reason_against` says why it cannot run a Config.
+The sources beside this file are built when handloom is installed, and docs/native.md explains them.
 
-As an engine it gives logits and decodes. It looks at no sites and takes no edits: for those there are the others.
+It computes logits and decodes. It records no sites and takes no edits; the reference and torch do.
+
+Public: what every engine has (core/engines.py), `forward`, `Decoder`, `decode` and `workers`; `reason_against`,
+`library` and `describe`; and for the native trainer `check`, `lanes`, `threads`, `held` and `fine`, with `layout.py`.
 """
 
 import os
@@ -22,20 +25,26 @@ from handloom.core.config import Config
 from handloom.core.engines import Draw, Texts
 from handloom.core.errors import HandloomError
 from handloom.core.model import Model
-from handloom.core.native.arrays import Arrays, config_struct, fixed_positions
-from handloom.core.native.library import ChoiceStruct, Library, ProgressStruct, PromptsStruct, library, pointer
+from handloom.core.native.layout import (
+    Layout,
+    ProgressStruct,
+    PromptsStruct,
+    SamplingStruct,
+    config_struct,
+    fixed_positions,
+)
+from handloom.core.native.library import Library, library, pointer, reason_missing
 from handloom.core.params import shapes
 from handloom.core.trace import Edits, Trace, Want
 
-MISSING = "it was not built when handloom was installed; with g++ or clang++ at hand, install handloom again"
-MOST = 256  # threads
-AT_ONCE = 4_000_000  # random numbers held at a time
+MAX_THREADS = 256
+AT_ONCE = 4_000_000  # random numbers in memory at a time
 
 
 def reason_against(config: Config) -> str | None:
     """Why this engine cannot run such a model; None if it can."""
     if library() is None:
-        return MISSING
+        return reason_missing()
     if config.positions == "rotary":
         return "it has no rotary positions"
     if not config.causal:
@@ -44,7 +53,7 @@ def reason_against(config: Config) -> str | None:
 
 
 def check(config: Config) -> Library:
-    """The library, for a model that it can run."""
+    """The library, if it can run such a model."""
     if reason := reason_against(config):
         raise HandloomError(f"the native engine cannot run this model: {reason}; use torch")
     found = library()
@@ -53,16 +62,16 @@ def check(config: Config) -> Library:
 
 
 def threads() -> int:
-    """One a core, unless OMP_NUM_THREADS says how many; never more than MOST."""
-    told = os.environ.get("OMP_NUM_THREADS", "")
-    if told.isdigit() and int(told):
-        return min(MOST, int(told))
+    """As many as OMP_NUM_THREADS says, by default one per core; up to MAX_THREADS."""
+    wanted = os.environ.get("OMP_NUM_THREADS", "")
+    if wanted.isdigit() and int(wanted):
+        return min(MAX_THREADS, int(wanted))
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def lanes(config: Config) -> int:
-    """Into how many parts a batch is cut, each with a gradient of its own: by the size of the model alone, so that what
-    is learnt does not depend on the machine."""
+    """The number of parts of a batch, each with a gradient of its own. It depends on the size of the model alone, so
+    that training gives the same weights whatever the number of cores."""
     size = sum(prod(shape) for _, shape in shapes(config))
     return 8 if size <= 4_000_000 else 4 if size <= 32_000_000 else 2
 
@@ -72,16 +81,15 @@ def describe() -> str:
     found = library()
     assert found is not None
     cores = threads()
-    return f"vectors of {found.width()}, {cores} thread{'s' if cores > 1 else ''}"
+    return f"vectors of {found.vector_width()}, {cores} thread{'s' if cores > 1 else ''}"
 
 
 class Runner:
-    """A model, ready to be run."""
+    """A model, loaded into the engine."""
 
     def __init__(self, model: Model) -> None:
         self.library, self.config = check(model.config), model.config
-        arrays = Arrays(self.library, model.config)
-        weights = arrays.joined(dict(model.flat))
+        weights = Layout(self.library, model.config).joined(dict(model.flat))
         positions, struct = fixed_positions(model.config), config_struct(model.config)
         self.handle = held(self.library.runner(byref(struct), pointer(weights), pointer(positions), threads()))
 
@@ -90,7 +98,7 @@ class Runner:
             self.library.runner_free(self.handle)
 
     def logits(self, ids: Array, last: int) -> Array:
-        """Of the last positions of rows (B, T)."""
+        """The logits (B, last, V) of the last positions of rows (B, T)."""
         rows, length = ids.shape
         out = np.empty((rows, min(last, length), self.config.vocab), np.float32)
         fine(self.library.logits(self.handle, rows, length, pointer(np.ascontiguousarray(ids)), last, pointer(out)))
@@ -104,10 +112,10 @@ class Runner:
         uniforms: Array,
         report: Callable[[int], None],
     ) -> list[list[int]]:
-        """The new tokens of rows, chosen by these numbers, (rows, largest limit)."""
+        """The new tokens of rows, sampled with these uniform numbers, (rows, largest limit)."""
         stop = np.zeros(self.config.vocab, np.uint8)
         stop[list(how.stops)] = 1
-        choice = ChoiceStruct(how.temperature, how.top_k or 0, how.top_p or 0.0)
+        sampling = SamplingStruct(how.temperature, how.top_k or 0, how.top_p or 0.0)
         arrays: list[Array] = [
             np.fromiter(chain.from_iterable(texts), np.int64),
             np.cumsum([0, *map(len, texts)], dtype=np.int64),
@@ -121,37 +129,37 @@ class Runner:
 
         def work() -> int:
             return self.library.decode(
-                self.handle, byref(prompts), byref(choice), byref(progress), pointer(out), pointer(counts)
+                self.handle, byref(prompts), byref(sampling), byref(progress), pointer(out), pointer(counts)
             )
 
         if not fine(watched(work, progress, report)):
-            raise HandloomError("the model's logits are not finite numbers; its weights are too large")
+            raise HandloomError("the model's logits are not finite numbers: its weights are too large; scale them down")
         return [out[i, :count].tolist() for i, count in enumerate(counts.tolist())]
 
 
 def held(handle: int | None) -> int:
     if not handle:
-        raise HandloomError("there is not enough memory for this model")
+        raise HandloomError("not enough memory for this model; make it smaller")
     return handle
 
 
 def fine(result: int) -> int:
     if result < 0:
-        raise HandloomError("there is not enough memory to run this model on so much at once")
+        raise HandloomError("not enough memory to run this model on that many tokens at once; give it fewer")
     return result
 
 
 def forward(model: Model, tokens: Any, want: Want = (), edits: Edits | None = None) -> tuple[Array, Trace]:
-    """Run a model on tokens (..., T). Gives the logits (..., T, V); no sites."""
+    """Run a model on tokens (..., T): the logits (..., T, V), and a Trace without sites."""
     if want or edits:
-        raise HandloomError("the native engine looks at no sites and takes no edits; use the reference or torch")
+        raise HandloomError("the native engine records no sites and takes no edits; use the reference or torch")
     ids = np.asarray(check_tokens(model.config, tokens), np.int64)
     flat = ids.reshape(-1, ids.shape[-1])
     return Runner(model).logits(flat, ids.shape[-1]).reshape(*ids.shape, model.config.vocab), Trace(ids)
 
 
 class Decoder:
-    """What `decoding.py` asks of an engine, for what `decode` does not do: formats."""
+    """Decodes token by token, where `decoding.py` itself samples the tokens: with a format or without a cache."""
 
     def __init__(self, model: Model) -> None:
         self.runner, self.config = Runner(model), model.config
@@ -183,7 +191,8 @@ class Decoder:
         return logits.astype(np.float64)
 
     def rerun(self, windows: Any, edits: Edits | None = None, last: int | None = None) -> Array:
-        """The logits (..., T, V) of windows (..., T), run from the beginning; those of the last positions, if told."""
+        """The logits (..., T, V) of windows (..., T), run from the beginning; if `last` is given, only of the last
+        positions."""
         if edits:
             raise HandloomError("the native engine takes no edits; use the reference or torch")
         ids = check_tokens(self.config, windows)
@@ -193,21 +202,21 @@ class Decoder:
 
 @contextmanager
 def workers(useful: int) -> Iterator[int]:
-    """How many Decoders may run at once: one, which has all threads."""
+    """How many Decoders may run at once: one, which uses all threads."""
     yield 1
 
 
 def decode(
     model: Model, texts: Texts, limits: Sequence[int], how: Draw, report: Callable[[int], None]
 ) -> list[list[int]]:
-    """The new tokens of all rows, drawn as in `decoding.py`: row i by the numbers of the generator (seed, i)."""
-    runner, said, most = Runner(model), [], max(limits, default=0)
+    """The new tokens of all rows, sampled as in `decoding.py`: row i with the numbers of the generator (seed, i)."""
+    runner, output, most = Runner(model), [], max(limits, default=0)
     for part in grouped(len(texts), AT_ONCE // max(1, most)):
         uniforms = np.empty((len(part), most))
         for row, i in enumerate(part if how.temperature else ()):
             np.random.default_rng((how.seed, i)).random(out=uniforms[row])
-        said += runner.decode([texts[i] for i in part], [limits[i] for i in part], how, uniforms, report)
-    return said
+        output += runner.decode([texts[i] for i in part], [limits[i] for i in part], how, uniforms, report)
+    return output
 
 
 def grouped(count: int, size: int) -> Iterator[range]:
@@ -216,18 +225,18 @@ def grouped(count: int, size: int) -> Iterator[range]:
 
 
 def watched(work: Callable[[], int], progress: ProgressStruct, report: Callable[[int], None]) -> int:
-    """Have it done in another thread, so that this one can tell how far it is, and be interrupted."""
+    """Run `work` in another thread, while this one reports progress and can be interrupted."""
     from concurrent.futures import ThreadPoolExecutor, wait
 
-    told = 0
+    reported = 0
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(work)
         try:
             while not wait([future], 0.05).done:
                 done = progress.done
-                report(done - told)
-                told = done
-            report(progress.done - told)
+                report(done - reported)
+                reported = done
+            report(progress.done - reported)
         except BaseException:
             progress.halt = 1
             raise

@@ -1,12 +1,11 @@
-// What neurons do, and its slope. The slope is computed along with the value, where all it takes is at hand, so that the
-// backward is one multiplication.
+// Activation functions of the MLP, with their derivatives. The forward computes the derivative (slope) beside the
+// value, while their common terms are at hand, so that the backward is one multiplication.
 #pragma once
 
+#include "layout.h"
 #include "vectors.h"
 
 namespace handloom {
-
-enum class Activation { none, relu, gelu, gelu_tanh, silu };
 
 struct Curve {
     Vec value, slope;
@@ -41,23 +40,23 @@ inline Curve curve(Vec x) {
 }
 
 template <Activation kind>
-void activate_as(int count, int n, ptrdiff_t row, float* x, float* slope) {
-    for (int t = 0; t < count; t++, x += row)
+void activate_as(int count, int n, ptrdiff_t stride, float* x, float* slope) {
+    for (int t = 0; t < count; t++, x += stride)
         sweep(n, [&](int i, auto span) {
             const Curve c = curve<kind>(span.load(x + i));
             span.store(x + i, c.value);
-            if (slope) span.store(slope + t * row + i, c.slope);
+            if (slope) span.store(slope + t * stride + i, c.slope);
         });
 }
 
-// x becomes its values; slope, unless null, their slopes.
-inline void activate(Activation kind, int count, int n, ptrdiff_t row, float* x, float* slope) {
+// Each of `count` rows of n, `stride` apart, becomes f(x) in place; slope, unless null, gets f'(x).
+inline void activate(Activation kind, int count, int n, ptrdiff_t stride, float* x, float* slope) {
     switch (kind) {
-        case Activation::relu: return activate_as<Activation::relu>(count, n, row, x, slope);
-        case Activation::gelu: return activate_as<Activation::gelu>(count, n, row, x, slope);
-        case Activation::gelu_tanh: return activate_as<Activation::gelu_tanh>(count, n, row, x, slope);
-        case Activation::silu: return activate_as<Activation::silu>(count, n, row, x, slope);
-        case Activation::none: return activate_as<Activation::none>(count, n, row, x, slope);
+        case Activation::relu: return activate_as<Activation::relu>(count, n, stride, x, slope);
+        case Activation::gelu: return activate_as<Activation::gelu>(count, n, stride, x, slope);
+        case Activation::gelu_tanh: return activate_as<Activation::gelu_tanh>(count, n, stride, x, slope);
+        case Activation::silu: return activate_as<Activation::silu>(count, n, stride, x, slope);
+        case Activation::none: return activate_as<Activation::none>(count, n, stride, x, slope);
     }
 }
 

@@ -1,6 +1,5 @@
 // Causal attention of one head over one string, forward and backward, a block of queries at a time, so that its scores
-// stay in the cache. What the forward knows of them is kept for the backward if the string is short, and computed again
-// if it is long.
+// stay in the cache. The pattern is kept for the backward if the string is short, and computed again if it is long.
 #pragma once
 
 #include <cmath>
@@ -11,136 +10,157 @@
 
 namespace handloom {
 
-constexpr int STRIP = 2 * TILE;  // queries whose products end at the same key: what lies beyond is not computed
-constexpr int BLOCK = 32768;     // scores in a block, so that two of them stay in the second cache
+constexpr int STRIP = 2 * TILE;        // queries whose products end at the same key: nothing beyond it is computed
+constexpr int MIN_QUERIES = 48;        // in a block
+constexpr int BLOCK_SCORES = 32768;    // in a block, so that two of them stay in the second cache
+constexpr int MAX_KEPT_LENGTH = 256;   // of a string whose pattern is kept
+static_assert(MIN_QUERIES % STRIP == 0);
 
-constexpr int KEPT = 256;        // the longest string whose pattern is kept
-
-// Queries in a block, of a string of length T: whole strips, so that those of keys, in all blocks, begin where those of
-// queries do.
-inline int queries(int T) { return std::min(T, std::max(48, BLOCK / std::max(1, T) / STRIP * STRIP)); }
-static_assert(48 % STRIP == 0);
+// Queries per block, for a string of length T: whole strips, so that in every block the strips of keys begin where
+// those of queries do.
+inline int block_queries(int T) {
+    return std::min(T, std::max(MIN_QUERIES, BLOCK_SCORES / std::max(1, T) / STRIP * STRIP));
+}
 
 // Scores are computed in whole panels, for which rows have room; those beyond the last key are not read.
 inline int whole_panels(int keys) { return (int)panels(keys) * PANEL; }
 
-struct Head {  // rows of one string: (T × width), `row` apart
-    int T, width;
-    ptrdiff_t row;
+// The distance between rows of the pattern.
+inline ptrdiff_t pattern_stride(int T) { return row_length(whole_panels(T)); }
+
+// Floats needed to keep the pattern of a head.
+inline size_t pattern_size(int T) { return T > MAX_KEPT_LENGTH ? 0 : T * pattern_stride(T); }
+
+struct Head {  // rows of one string: (T × K), `stride` apart
+    int T, d_head;
+    ptrdiff_t stride;
     const float *q, *k, *v;
 };
 
-// Memory for the blocks of one string of length T at most.
-struct AttentionRoom {
-    float *keys, *values;      // transposed and packed, as the right side of a product
-    float *pattern, *d_score;  // (queries × T)
+// Memory for the blocks of one string of length up to T.
+struct AttentionScratch {
+    float *keys, *values;       // transposed and packed, as the right side of a product
+    float *pattern, *d_scores;  // (queries × T)
 
-    static AttentionRoom carve(Carver& carver, int T, int width) {
-        AttentionRoom room;
-        const size_t scores = std::max(2 * BLOCK, 48 * (T + 64));  // rows are less than 64 longer than T
-        room.keys = carver.take(packed_size(width, T));
-        room.values = carver.take(packed_size(width, T));
-        room.pattern = carver.take(scores);
-        room.d_score = carver.take(scores);
-        return room;
+    static AttentionScratch carve(Carver& carver, int T, int d_head) {
+        AttentionScratch scratch;
+        const size_t scores = std::max(2 * BLOCK_SCORES, MIN_QUERIES * (T + 64));  // a row has less than T + 64
+        scratch.keys = carver.take(packed_size(d_head, T));
+        scratch.values = carver.take(packed_size(d_head, T));
+        scratch.pattern = carver.take(scores);
+        scratch.d_scores = carver.take(scores);
+        return scratch;
     }
 };
 
-// How much it takes to keep the pattern of a head.
-inline size_t pattern_size(int T) { return T > KEPT ? 0 : T * row_length(whole_panels(T)); }
-
-struct Softmax {  // of a query: e^(score − top) · share
+struct Softmax {  // of a query: its pattern is e^(score − top) · share
     float top, share;
 };
 
-// Zeros for keys that the query does not see, up to the last that its strip does.
+// Zeros for keys that the query does not see, up to the last one that its strip sees.
 inline void zero_behind(float* row, int own, int seen) {
     for (int j = (own + W - 1) / W * W; j < seen; j++) row[j] = 0.0f;
 }
 
-// z (T × width, z_row apart) = softmax(q · kᵀ / √width) · v. What the backward needs is kept, the
-// softmax `step` apart, the pattern (e^(score − top)) unless `kept` is null.
-inline void attend_forward(const Head& h, const AttentionRoom& room, float* z, ptrdiff_t z_row, Softmax* softmax,
-                           ptrdiff_t step, float* kept) {
-    const float scale = 1.0f / std::sqrt((float)h.width);
-    const Right keys = pack(h.width, h.T, h.k, 1, h.row, room.keys);
-    const ptrdiff_t row = row_length(whole_panels(h.T));
+// The row of scores of a query that sees `own` keys becomes e^(score · scale − top).
+inline Softmax softmax_forward(float* row, int own, float scale) {
+    Vec most = splat(row[0]);
+    sweep_roomy(own, [&](int j, auto span) { most = larger(span.or_else(span.load(row + j), most), most); });
+    const float top = largest(most) * scale;
+    Vec total{};
+    sweep_roomy(own, [&](int j, auto span) {
+        const Vec e = span.only(exp(span.load(row + j) * scale - top));
+        span.store(row + j, e);
+        total += e;
+    });
+    return {top, 1.0f / sum(total)};
+}
+
+// z (T × K, z_stride apart) = softmax(q · kᵀ / √K) · v. The backward needs `softmax`, of which this head's are `step`
+// apart, and the pattern before the division, which is kept unless `kept` is null.
+inline void attention_forward(const Head& h, const AttentionScratch& scratch, float* z, ptrdiff_t z_stride,
+                              Softmax* softmax, ptrdiff_t step, float* kept) {
+    const float scale = 1.0f / std::sqrt((float)h.d_head);
+    const Right keys = pack(h.d_head, h.T, h.k, 1, h.stride, scratch.keys);
+    const ptrdiff_t stride = pattern_stride(h.T);
     for (int first = 0; first < h.T; first += STRIP) {
         const int count = std::min(STRIP, h.T - first), seen = first + count;
-        float* pattern = kept ? kept + first * row : room.pattern;
-        multiply(count, whole_panels(seen), h.width, plain(h.q + first * h.row, h.row), keys, pattern, row);
+        float* pattern = kept ? kept + first * stride : scratch.pattern;
+        multiply(count, whole_panels(seen), h.d_head, plain(h.q + first * h.stride, h.stride), keys, pattern, stride);
         for (int i = 0; i < count; i++) {
-            float* p = pattern + i * row;
+            float* p = pattern + i * stride;
             const int own = first + i + 1;  // keys that this query sees
-            Vec most = splat(p[0]);
-            sweep_roomy(own, [&](int j, auto span) { most = larger(span.or_else(span.load(p + j), most), most); });
-            const float top = largest(most) * scale;
-            Vec total{};
-            sweep_roomy(own, [&](int j, auto span) {
-                const Vec e = span.only(exp(span.load(p + j) * scale - top));
-                span.store(p + j, e);
-                total += e;
-            });
+            softmax[(first + i) * step] = softmax_forward(p, own, scale);
             zero_behind(p, own, seen);
-            softmax[(first + i) * step] = {top, 1.0f / sum(total)};
         }
-        multiply(count, h.width, seen, plain(pattern, row), unpacked(h.v, h.row), z + first * z_row, z_row);
+        multiply(count, h.d_head, seen, plain(pattern, stride), unpacked(h.v, h.stride), z + first * z_stride,
+                 z_stride);
         for (int i = 0; i < count; i++)
-            sweep(h.width, [&](int j, auto span) {
-                float* at = z + (first + i) * z_row + j;
+            sweep(h.d_head, [&](int j, auto span) {
+                float* at = z + (first + i) * z_stride + j;
                 span.store(at, span.load(at) * softmax[(first + i) * step].share);
             });
     }
 }
 
-// dq, dk, dv (rows as of q, k, v) from dz.
-inline void attend_backward(const Head& h, const AttentionRoom& room, const float* z, const float* dz, ptrdiff_t z_row,
-                            const Softmax* softmax, ptrdiff_t step, float* kept, float* dq, float* dk, float* dv) {
-    const float scale = 1.0f / std::sqrt((float)h.width);
-    const Right keys = kept ? Right{} : pack(h.width, h.T, h.k, 1, h.row, room.keys);
-    const Right values = pack(h.width, h.T, h.v, 1, h.row, room.values);
-    const ptrdiff_t row = row_length(whole_panels(h.T));
-    for (int begin = 0; begin < h.T; begin += queries(h.T)) {
-        const int block = std::min(queries(h.T), h.T - begin);
-        float* patterns = kept ? kept + begin * row : room.pattern;
+// Of one query: d, the gradient by its pattern, becomes that by its scores. p holds its scores or, if `kept`, its
+// pattern before the division, and becomes the pattern. mean is the mean of d by the pattern, d_z · z.
+inline void softmax_backward(float* p, float* d, int own, float scale, Softmax softmax, float mean, bool kept) {
+    if (!kept)
+        sweep_roomy(own, [&](int j, auto span) {
+            span.store(p + j, span.only(exp(span.load(p + j) * scale - softmax.top)));
+        });
+    sweep_roomy(own, [&](int j, auto span) {
+        const Vec share = span.load(p + j) * softmax.share;
+        span.store(p + j, share);
+        span.store(d + j, share * (span.load(d + j) - mean) * scale);
+    });
+}
+
+inline float dot(int n, const float* a, const float* b) {
+    Vec total{};
+    sweep(n, [&](int j, auto span) { total += span.load(a + j) * span.load(b + j); });
+    return sum(total);
+}
+
+// d_q, d_k, d_v (rows as of q, k, v) from d_z.
+inline void attention_backward(const Head& h, const AttentionScratch& scratch, const float* z, const float* d_z,
+                               ptrdiff_t z_stride, const Softmax* softmax, ptrdiff_t step, float* kept, float* d_q,
+                               float* d_k, float* d_v) {
+    const float scale = 1.0f / std::sqrt((float)h.d_head);
+    const Right keys = kept ? Right{} : pack(h.d_head, h.T, h.k, 1, h.stride, scratch.keys);
+    const Right values = pack(h.d_head, h.T, h.v, 1, h.stride, scratch.values);
+    const ptrdiff_t stride = pattern_stride(h.T);
+    for (int begin = 0; begin < h.T; begin += block_queries(h.T)) {
+        const int block = std::min(block_queries(h.T), h.T - begin);
+        float* patterns = kept ? kept + begin * stride : scratch.pattern;
         for (int strip = 0; strip < block; strip += STRIP) {
             const int first = begin + strip, count = std::min(STRIP, block - strip), seen = first + count;
-            float *pattern = patterns + strip * row, *d_score = room.d_score + strip * row;
-            const float* d = dz + first * z_row;
+            float *pattern = patterns + strip * stride, *d_scores = scratch.d_scores + strip * stride;
+            const float* d = d_z + first * z_stride;
             if (!kept)
-                multiply(count, whole_panels(seen), h.width, plain(h.q + first * h.row, h.row), keys, pattern, row);
-            multiply(count, whole_panels(seen), h.width, plain(d, z_row), values, d_score, row);
+                multiply(count, whole_panels(seen), h.d_head, plain(h.q + first * h.stride, h.stride), keys, pattern,
+                         stride);
+            multiply(count, whole_panels(seen), h.d_head, plain(d, z_stride), values, d_scores, stride);
             for (int i = 0; i < count; i++) {
-                float *p = pattern + i * row, *s = d_score + i * row;
+                float *p = pattern + i * stride, *s = d_scores + i * stride;
                 const int own = first + i + 1;
-                Vec total{};
-                sweep(h.width, [&](int j, auto span) {
-                    total += span.load(d + i * z_row + j) * span.load(z + (first + i) * z_row + j);
-                });
-                const Vec mean = splat(sum(total));
-                const auto [top, part] = softmax[(first + i) * step];
-                if (!kept)
-                    sweep_roomy(own, [&, top = top](int j, auto span) {
-                        span.store(p + j, span.only(exp(span.load(p + j) * scale - top)));
-                    });
-                sweep_roomy(own, [&, part = part](int j, auto span) {
-                    const Vec share = span.load(p + j) * part;
-                    span.store(p + j, share);
-                    span.store(s + j, share * (span.load(s + j) - mean) * scale);
-                });
+                const float mean = dot(h.d_head, d + i * z_stride, z + (first + i) * z_stride);
+                softmax_backward(p, s, own, scale, softmax[(first + i) * step], mean, kept != nullptr);
                 zero_behind(p, own, seen);
                 zero_behind(s, own, seen);
             }
-            multiply(count, h.width, seen, plain(d_score, row), unpacked(h.k, h.row), dq + first * h.row, h.row);
+            multiply(count, h.d_head, seen, plain(d_scores, stride), unpacked(h.k, h.stride), d_q + first * h.stride,
+                     h.stride);
         }
         for (int first = 0; first < begin + block; first += STRIP) {  // keys, and the queries that see them
             const int count = std::min(STRIP, begin + block - first), from = std::max(0, first - begin);
-            const ptrdiff_t at = from * row + first;
-            const Begin onto = first < begin ? Begin::add : Begin::zero;  // whether queries before have seen them
-            multiply(count, h.width, block - from, transposed(room.d_score + at, row),
-                     unpacked(h.q + (begin + from) * h.row, h.row), dk + first * h.row, h.row, onto);
-            multiply(count, h.width, block - from, transposed(patterns + at, row),
-                     unpacked(dz + (begin + from) * z_row, z_row), dv + first * h.row, h.row, onto);
+            const ptrdiff_t at = from * stride + first;
+            const Begin onto = first < begin ? Begin::add : Begin::zero;  // earlier blocks have written to them
+            multiply(count, h.d_head, block - from, transposed(scratch.d_scores + at, stride),
+                     unpacked(h.q + (begin + from) * h.stride, h.stride), d_k + first * h.stride, h.stride, onto);
+            multiply(count, h.d_head, block - from, transposed(patterns + at, stride),
+                     unpacked(d_z + (begin + from) * z_stride, z_stride), d_v + first * h.stride, h.stride, onto);
         }
     }
 }

@@ -1,6 +1,7 @@
-"""The compiled engine, found and loaded: of the builds that were made when handloom was installed, the one with the
-widest vectors that this processor has. HANDLOOM_NATIVE=plain, avx2 or avx512 in the environment chooses another that it
-can run. Nothing is loaded before it is asked for."""
+"""Finds and loads the compiled engine: of the builds that were made when handloom was installed, the one with the
+widest vectors that this processor has. HANDLOOM_NATIVE=plain, avx2 or avx512 in the environment chooses another that
+it can run. A build of another version of the contract (`layout.py`) is not used. Nothing is loaded before it is
+needed."""
 
 import ctypes
 import os
@@ -12,48 +13,24 @@ from typing import Any
 
 from handloom.core.arrays import Array
 from handloom.core.errors import HandloomError, shown
+from handloom.core.native.layout import (
+    VERSION,
+    AdamWStruct,
+    ConfigStruct,
+    ProgressStruct,
+    PromptsStruct,
+    SamplingStruct,
+    StringsStruct,
+)
 
 BUILDS = ("plain", "avx2", "avx512")  # as `handloom_best` counts them
 
+MISSING = "it was not built when handloom was installed; with g++ or clang++ at hand, install handloom again"
+OUTDATED = "it was built by another version of handloom; install handloom again, with g++ or clang++ at hand"
 
-class ConfigStruct(ctypes.Structure):
-    """As `Config` in layout.h."""
-
-    _fields_ = [
-        *((name, c_int32) for name in ["vocab", "block", "width", "layers", "heads", "head_width", "hidden"]),
-        *((name, c_int32) for name in ["norm", "post", "activation", "tied", "table"]),
-        *((name, c_int32) for name in ["attn_bias", "mlp_bias", "norm_bias", "unembed_bias"]),
-        ("eps", c_float),
-    ]
-
-
-class AdamWStruct(ctypes.Structure):
-    _fields_ = [(name, c_double) for name in ("beta1", "beta2", "decay", "clip")]
-
-
-class StringsStruct(ctypes.Structure):
-    _fields_ = [(name, c_void_p) for name in ("ids", "starts", "asked")]
-
-
-class ChoiceStruct(ctypes.Structure):
-    _fields_ = [("temperature", c_double), ("top_k", c_int64), ("top_p", c_double)]
-
-
-class PromptsStruct(ctypes.Structure):
-    _fields_ = [
-        ("count", c_int64),
-        *((name, c_void_p) for name in ("ids", "starts", "limits", "stops", "uniforms")),
-        ("most", c_int64),
-    ]
-
-
-class ProgressStruct(ctypes.Structure):
-    _fields_ = [("done", c_int64), ("halt", c_int64)]
-
-
-FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {  # what each gives, and takes
+FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {  # of engine.cpp: the type of the result, and those of the arguments
     "best": (c_int32, []),
-    "width": (c_int32, []),
+    "vector_width": (c_int32, []),
     "layout": (c_int64, [POINTER(ConfigStruct), c_void_p, POINTER(c_int64)]),
     "trainer": (c_void_p, [POINTER(ConfigStruct), POINTER(AdamWStruct), c_int32, c_int32, c_void_p]),
     "trainer_free": (None, [c_void_p]),
@@ -76,12 +53,16 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {  # what each gives, and takes
     "logits": (c_int32, [c_void_p, c_int64, c_int64, c_void_p, c_int64, c_void_p]),
     "decode": (
         c_int32,
-        [c_void_p, POINTER(PromptsStruct), POINTER(ChoiceStruct), POINTER(ProgressStruct), c_void_p, c_void_p],
+        [c_void_p, POINTER(PromptsStruct), POINTER(SamplingStruct), POINTER(ProgressStruct), c_void_p, c_void_p],
     ),
     "slots": (c_void_p, [c_void_p, c_int32, c_int32]),
     "slots_free": (None, [c_void_p]),
     "slots_step": (c_int32, [c_void_p, c_int32, c_void_p, c_void_p, c_int32, c_void_p]),
 }
+
+
+class OtherVersion(Exception):
+    """The library was built for another version of the contract."""
 
 
 class Library:
@@ -90,9 +71,12 @@ class Library:
     def __init__(self, path: Path) -> None:
         self.path = path
         loaded = ctypes.CDLL(str(path))
-        for name, (gives, takes) in FUNCTIONS.items():
+        version = getattr(loaded, "handloom_layout_version", None)  # before version 1 there was none
+        if version is None or version() != VERSION:
+            raise OtherVersion(path)
+        for name, (result, arguments) in FUNCTIONS.items():
             function = getattr(loaded, f"handloom_{name}")
-            function.restype, function.argtypes = gives, takes
+            function.restype, function.argtypes = result, arguments
             setattr(self, name, function)
 
     def __getattr__(self, name: str) -> Any:
@@ -100,20 +84,35 @@ class Library:
 
 
 def library() -> Library | None:
-    """The build that HANDLOOM_NATIVE names, or else the best there is; None if there is none."""
+    """The build that HANDLOOM_NATIVE names, or else the best one; None if there is none, and `reason_missing` says
+    why."""
     usable = builds()
     build = os.environ.get("HANDLOOM_NATIVE") or next(reversed(usable), None)
     if build is None:
         return None
     if build not in usable:
-        there = f"expected {' or '.join(usable)}" if usable else "none was built when handloom was installed"
-        raise HandloomError(f"HANDLOOM_NATIVE={shown(build)}: no build that this machine can run ({there}); unset it")
+        expected = f"expected {' or '.join(usable)}" if usable else reason_missing()
+        raise HandloomError(
+            f"HANDLOOM_NATIVE={shown(build)}: no build that this machine can run ({expected}); unset it"
+        )
     return loaded(build)
+
+
+def reason_missing() -> str:
+    """Why there is no build that this machine can run, not even the plain one."""
+    try:
+        if path := built("plain"):
+            Library(path)
+    except OtherVersion:
+        return OUTDATED
+    except OSError:  # built for another machine
+        pass
+    return MISSING
 
 
 @cache
 def builds() -> tuple[str, ...]:
-    """The builds that are there and that this machine can run, the best last."""
+    """The builds that were made and that this machine can run, the best last."""
     plain = loaded("plain")
     return tuple(build for build in BUILDS[: plain.best() + 1] if loaded(build)) if plain else ()
 
@@ -123,7 +122,7 @@ def loaded(build: str) -> Library | None:
     path = built(build)
     try:
         return Library(path) if path else None
-    except (OSError, AttributeError):  # built for another machine, or by another version
+    except (OSError, OtherVersion):
         return None
 
 
@@ -133,7 +132,7 @@ def built(build: str) -> Path | None:
 
 
 def pointer(array: Array | None) -> int | None:
-    """Where an array lies; it must be contiguous, and held as long as it is used."""
+    """The address of an array, which must be contiguous and outlive the use of the address."""
     if array is None:
         return None
     assert array.flags.c_contiguous

@@ -1,4 +1,4 @@
-// Memory that is laid out once and used again: floats, aligned to the lines of the cache.
+// Memory that is allocated once and reused: floats, aligned to cache lines.
 #pragma once
 
 #if defined(__linux__)
@@ -25,7 +25,7 @@ public:
     }
     ~Floats() { std::free(at_); }
 
-    // Room for so many; what was there is lost if there is not room yet. New room holds zeros.
+    // Room for `count`. If there is less so far, the contents are lost and the new room holds zeros.
     void reserve(size_t count) {
         if (count <= size_) return;
         std::free(at_);
@@ -35,7 +35,7 @@ public:
         void* made = std::aligned_alloc(page, bytes);
         if (!made) throw std::bad_alloc();
 #if defined(MADV_HUGEPAGE)
-        if (page == HUGE_PAGE) madvise(made, bytes, MADV_HUGEPAGE);  // fewer places to look up; if not, no harm
+        if (page == HUGE_PAGE) madvise(made, bytes, MADV_HUGEPAGE);  // a request; the system may ignore it
 #endif
         std::memset(made, 0, bytes);
         at_ = static_cast<float*>(made), size_ = bytes / sizeof(float);
@@ -49,10 +49,10 @@ private:
     size_t size_ = 0;
 };
 
-// Arrays one after the other in one piece of memory: first without memory, to see how much it takes.
+// Arrays one after the other in one piece of memory.
 class Carver {
 public:
-    static constexpr size_t SLACK = 2 * W;  // a product may read, not write, a panel beyond the end
+    static constexpr size_t SLACK = 2 * W;  // a product may read a panel beyond the end, but writes nothing there
 
     explicit Carver(float* base = nullptr) : base_(base) {}
     float* take(size_t count) {
@@ -67,8 +67,18 @@ private:
     size_t used_ = 0;
 };
 
+// Calls carve(carver) twice: without memory, to see how much it takes, and then with it.
+template <class Carve>
+void carve_from(Floats& memory, Carve carve) {
+    Carver dry;
+    carve(dry);
+    memory.reserve(dry.used());
+    Carver carver(memory.data());
+    carve(carver);
+}
+
 // The distance between rows of n floats: whole vectors, and an odd number of cache lines, so that a column of a matrix
-// does not fall on the same few places of the cache.
+// uses all sets of the cache and not a few.
 inline ptrdiff_t row_length(ptrdiff_t n) { return ((n + 15) / 16 | 1) * 16; }
 
 }  // namespace handloom

@@ -3,23 +3,22 @@
 
 #include <cmath>
 
+#include "layout.h"
 #include "vectors.h"
 
 namespace handloom {
 
-enum class Norm { none, layer, rms };
-
-// Where a norm keeps what its backward needs: the normed rows before gain and bias, and what each was multiplied by.
-struct Normed {
-    float* rows;   // (count × row)
-    float* scale;  // (count)
+// Where the forward of a norm keeps what its backward needs.
+struct NormCache {
+    float* normalized;  // (count × stride): the rows before w and b
+    float* rstd;        // (count): 1 / deviation, or 1 / root mean square
 };
 
-// out = (x − mean) / deviation · gain + bias, or x / root mean square · gain + bias. bias may be null.
-inline void norm_forward(Norm kind, int count, int n, ptrdiff_t row, const float* x, const float* gain,
-                         const float* bias, float eps, Normed kept, float* out) {
-    for (int t = 0; t < count; t++, x += row, out += row) {
-        float* normed = kept.rows + t * row;
+// out = (x − mean) · rstd · w + b; for RMS norm the mean is 0. b may be null. Rows of n are `stride` apart.
+inline void norm_forward(Norm kind, int count, int n, ptrdiff_t stride, const float* x, const float* w, const float* b,
+                         float eps, NormCache cache, float* out) {
+    for (int t = 0; t < count; t++, x += stride, out += stride) {
+        float* normalized = cache.normalized + t * stride;
         Vec total{}, squares{};
         if (kind == Norm::layer) sweep(n, [&](int i, auto span) { total += span.load(x + i); });
         const Vec mean = splat(sum(total) / n);
@@ -27,38 +26,39 @@ inline void norm_forward(Norm kind, int count, int n, ptrdiff_t row, const float
             const Vec d = span.only(span.load(x + i) - mean);
             squares += d * d;
         });
-        const float scale = 1.0f / std::sqrt(sum(squares) / n + eps);
-        kept.scale[t] = scale;
+        const float rstd = 1.0f / std::sqrt(sum(squares) / n + eps);
+        cache.rstd[t] = rstd;
         sweep(n, [&](int i, auto span) {
-            const Vec d = (span.load(x + i) - mean) * scale;
-            span.store(normed + i, d);
-            const Vec y = d * span.load(gain + i);
-            span.store(out + i, bias ? y + span.load(bias + i) : y);
+            const Vec d = (span.load(x + i) - mean) * rstd;
+            span.store(normalized + i, d);
+            const Vec y = d * span.load(w + i);
+            span.store(out + i, b ? y + span.load(b + i) : y);
         });
     }
 }
 
-// dx = what `dout` says of x (added to what dx holds, if told); d_gain and d_bias are added to. d − mean may be exactly 0
-// (it is, if n = 1) and scale very large, so d must be the same rounded number in the mean and in the difference.
-inline void norm_backward(Norm kind, int count, int n, ptrdiff_t row, const float* dout, Normed kept, const float* gain,
-                          bool add, float* dx, float* d_gain, float* d_bias) {
-    for (int t = 0; t < count; t++, dout += row, dx += row) {
-        const float* normed = kept.rows + t * row;
+// d_x = the gradient by x, given that by the output; with `add` it is added to d_x. Those by w and b are added to d_w
+// and d_b. d − mean may be exactly 0 (it is if n = 1) and rstd very large, so d must be the same rounded number in the
+// mean and in the difference.
+inline void norm_backward(Norm kind, int count, int n, ptrdiff_t stride, const float* d_out, NormCache cache,
+                          const float* w, bool add, float* d_x, float* d_w, float* d_b) {
+    for (int t = 0; t < count; t++, d_out += stride, d_x += stride) {
+        const float* normalized = cache.normalized + t * stride;
         Vec slope{}, along{};
         sweep(n, [&](int i, auto span) {
-            const Vec g = span.load(dout + i), y = span.load(normed + i);
-            const Vec d = rounded(g * span.load(gain + i));
+            const Vec g = span.load(d_out + i), y = span.load(normalized + i);
+            const Vec d = rounded(g * span.load(w + i));
             slope += d;
             along += d * y;
-            span.store(d_gain + i, span.load(d_gain + i) + g * y);
-            if (d_bias) span.store(d_bias + i, span.load(d_bias + i) + g);
+            span.store(d_w + i, span.load(d_w + i) + g * y);
+            if (d_b) span.store(d_b + i, span.load(d_b + i) + g);
         });
         const Vec mean = splat(kind == Norm::layer ? sum(slope) / n : 0.0f), share = splat(sum(along) / n);
-        const Vec scale = splat(kept.scale[t]);
+        const Vec rstd = splat(cache.rstd[t]);
         sweep(n, [&](int i, auto span) {
-            const Vec d = rounded(span.load(dout + i) * span.load(gain + i));
-            const Vec g = scale * (d - mean - span.load(normed + i) * share);
-            span.store(dx + i, add ? span.load(dx + i) + g : g);
+            const Vec d = rounded(span.load(d_out + i) * span.load(w + i));
+            const Vec g = rstd * (d - mean - span.load(normalized + i) * share);
+            span.store(d_x + i, add ? span.load(d_x + i) + g : g);
         });
     }
 }

@@ -1,4 +1,4 @@
-// Threads that wait for work. What is to be done is numbered; who does which number is left to chance, so nothing may
+// Threads that wait for work. Jobs are numbered; which thread does which job is left to chance, and no result may
 // depend on it.
 #pragma once
 
@@ -23,7 +23,7 @@ public:
         try {
             for (int worker = 1; worker < threads; worker++)
                 threads_.emplace_back([this, worker] { serve(worker); });
-        } catch (const std::system_error&) {  // no more are to be had: those that there are will do
+        } catch (const std::system_error&) {  // the system gives no more: work with fewer
         }
     }
     Pool(const Pool&) = delete;
@@ -39,7 +39,7 @@ public:
 
     int size() const { return (int)threads_.size() + 1; }
 
-    // Do jobs 0 … count − 1, the caller among the workers; what one throws is thrown here.
+    // Do jobs 0 … count − 1; the caller is worker 0. An exception of a job is rethrown here.
     void run(int count, const Work& work) {
         if (count <= 1 || threads_.empty()) {
             for (int job = 0; job < count; job++) work(job, 0);
@@ -59,7 +59,7 @@ public:
     }
 
 private:
-    static constexpr int SPINS = 20000;  // looks before sleeping: waking a thread takes longer than a short job
+    static constexpr int SPINS = 20000;  // before a thread sleeps: waking it takes longer than a short job
 
     std::vector<std::thread> threads_;
     std::mutex mutex_;

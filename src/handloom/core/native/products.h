@@ -1,11 +1,12 @@
-// Matrix products, the only place where time should go. All of them are one kernel: a tile of TILE rows and two
-// vectors of columns is summed in registers,
+// Matrix products, where most of the time goes. All of them use one kernel: a tile of TILE rows and two vectors of
+// columns is summed in registers,
 //
 //     C(i, j) += A(i, p) · B(p, j),    p = 0 … depth − 1,
 //
-// an element of A times two vectors of B. The rows of B are read as vectors, so they must be contiguous; A may lie in
-// any direction, so that X · W, dY · Wᵀ (with W packed transposed) and Xᵀ · dY need no other kernel. A sum is always
-// taken in the order of p, whatever the tile, so that a row's result does not depend on the rows around it.
+// an element of A times two vectors of B. The rows of B are read as vectors, so they must be contiguous. A is read by
+// elements and may be transposed, so that X · W, dY · Wᵀ (with W packed transposed) and Xᵀ · dY need no other kernel. A
+// sum is always taken in the order of p, whatever the tile, so that a row's result does not depend on the rows around
+// it.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +16,7 @@
 namespace handloom {
 
 constexpr int PANEL = 2 * W;  // columns of a tile
-constexpr int DEPTH = 256;    // of a product at a time: DEPTH rows of a panel of B stay in the first cache
+constexpr int DEPTH = 256;    // rows of B at a time: DEPTH rows of a panel stay in the first cache
 
 struct Left {  // A(i, p) = at[i · row + p · step]
     const float* at;
@@ -31,7 +32,7 @@ inline Left plain(const float* at, ptrdiff_t row) { return {at, row, 1}; }
 inline Left transposed(const float* at, ptrdiff_t row) { return {at, 1, row}; }
 inline Right unpacked(const float* at, ptrdiff_t row) { return {at, row, PANEL}; }
 
-enum class Begin { zero, bias, add };  // what the sums begin with: nothing, a bias for each column, or what C holds
+enum class Begin { zero, bias, add };  // the initial value of the sums: 0, a bias per column, or what C holds
 
 template <int R>
 inline __attribute__((always_inline)) void tile(int depth, Left a, const float* b, ptrdiff_t b_row, Vec (&c)[R][2]) {
@@ -67,7 +68,7 @@ void whole_tile(int depth, Left a, const float* b, ptrdiff_t b_row, float* c, pt
     }
 }
 
-// The same for the last columns, fewer than a panel: in a tile of its own, of which what counts is copied.
+// The same for the last columns, fewer than a panel: computed in a tile of its own and copied from there.
 template <int R>
 void part_tile(int cols, int depth, Left a, const float* b, ptrdiff_t b_row, float* c, ptrdiff_t c_row, Begin begin,
                const float* bias) {
@@ -88,9 +89,10 @@ void any_tile(int rows, int cols, int depth, Left a, const float* b, ptrdiff_t b
     else part_tile<R>(cols, depth, a, b, b_row, c, c_row, begin, bias);
 }
 
-// C (rows × cols) = A · B, plus what the sums begin with.
-inline __attribute__((noinline)) void multiply(int rows, int cols, int depth, Left a, Right b, float* c, ptrdiff_t c_row,
-                     Begin begin = Begin::zero, const float* bias = nullptr) {
+// C (rows × cols) = A · B plus the initial value of the sums.
+inline __attribute__((noinline)) void multiply(int rows, int cols, int depth, Left a, Right b, float* c,
+                                               ptrdiff_t c_row, Begin begin = Begin::zero,
+                                               const float* bias = nullptr) {
     if (begin == Begin::bias && !bias) begin = Begin::zero;
     for (int first = 0; first == 0 || first < depth; first += DEPTH) {
         const int deep = std::min(DEPTH, depth - first);

@@ -1,11 +1,11 @@
-// Rows that go on token by token, each in a slot that holds the keys and values of what the row has had so far. The
-// slots of a batch need not be equally far.
+// Rows that grow token by token, each in a slot: a KV cache, which holds the keys and values of the row so far. The
+// rows of a batch need not be equally long.
 #pragma once
 
 #include <cmath>
 #include <vector>
 
-#include "group.h"
+#include "stream.h"
 
 namespace handloom {
 
@@ -13,34 +13,34 @@ class Slots {
 public:
     Slots(const Transformer& model, int count, int longest)
         : model_(model), config_(model.layout.config), stream_(model.layout), lengths_(count, 0),
-          longest_(row_length(longest)) {
-        each_ = (size_t)config_.layers * config_.inner() * longest_;
-        keys_.reserve(each_ * count + PANEL);
-        values_.reserve(each_ * count + PANEL);
+          key_stride_(row_length(longest)) {
+        slot_size_ = (size_t)config_.n_layers * config_.d_attn() * key_stride_;
+        keys_.reserve(slot_size_ * count + PANEL);
+        values_.reserve(slot_size_ * count + PANEL);
     }
 
-    // How much memory a slot takes.
+    // The memory of one slot.
     static size_t bytes(const Config& c, int longest) {
-        return sizeof(float) * 2 * c.layers * c.inner() * row_length(longest);
+        return sizeof(float) * 2 * c.n_layers * c.d_attn() * row_length(longest);
     }
 
     int length(int slot) const { return lengths_[slot]; }
     void clear(int slot) { lengths_[slot] = 0; }
 
-    // Feed each of these slots, all different, a token; the logits after it, (count × vocab, apart as told).
-    void step(int count, const int* slots, const int64_t* tokens, float* logits, ptrdiff_t row) {
-        lay_out(count);
+    // Feed one token to each of these slots, all different; the logits after it, (count × V, `stride` apart).
+    void step(int count, const int* slots, const int64_t* tokens, float* logits, ptrdiff_t stride) {
+        stream_.rows = count;
+        carve_from(memory_, [&](Carver& carver) { carve(carver); });
         for (int i = 0; i < count; i++) stream_.embed(model_, i, tokens[i], lengths_[slots[i]]);
-        for (int i = 0; i < config_.layers; i++) {
-            const LayerSections& l = model_.layout.layers[i];
-            stream_.sublayer(model_, l.gain1, l.bias1, normed_, in_, config_.heads, l.out_bias,
-                             [&] { attention(slots, i); });
-            stream_.sublayer(model_, l.gain2, l.bias2, normed_, in_, config_.hidden, l.back_bias,
-                             [&] { stream_.neurons(model_, i, in_, post_, nullptr); });
+        for (int i = 0; i < config_.n_layers; i++) {
+            const Layer& l = model_.layout.layers[i];
+            stream_.sublayer(model_, l.ln1, norm_, in_, config_.n_heads, l.b_O, [&] { attention(slots, i); });
+            stream_.sublayer(model_, l.ln2, norm_, in_, config_.d_ff, l.b_out,
+                             [&] { stream_.mlp(model_, i, in_, mlp_post_, nullptr); });
         }
-        const Layout& layout = model_.layout;
-        if (layout.gain.at >= 0) stream_.norm(model_, layout.gain, layout.bias, normed_, in_);
-        stream_.unembed(model_, count, layout.gain.at >= 0 ? in_ : stream_.x, logits, row);
+        const LayerNorm& ln_final = model_.layout.ln_final;
+        if (ln_final.w.exists()) stream_.norm(model_, ln_final, norm_, in_);
+        stream_.unembed(model_, count, ln_final.w.exists() ? in_ : stream_.x, logits, stride);
         for (int i = 0; i < count; i++) lengths_[slots[i]]++;
     }
 
@@ -49,58 +49,50 @@ private:
     const Config& config_;
     Stream stream_;
     std::vector<int> lengths_;
-    ptrdiff_t longest_;
-    size_t each_;
-    Floats keys_, values_;  // of a slot, layer and head: keys (width × longest), values (longest × width)
+    ptrdiff_t key_stride_;  // the longest row, rounded up
+    size_t slot_size_;
+    Floats keys_, values_;  // of each slot, layer and head: keys (K × longest), values (longest × K)
     Floats memory_;
-    float *in_, *qkv_, *z_, *post_, *scores_;
-    Normed normed_;
+    float *in_, *qkv_, *z_, *mlp_post_, *scores_;
+    NormCache norm_;
 
-    void lay_out(int count) {
-        Carver dry;
-        carve(dry, count);
-        memory_.reserve(dry.used());
-        Carver carver(memory_.data());
-        carve(carver, count);
-    }
-
-    void carve(Carver& carver, int count) {
-        const Stream& s = stream_;
-        stream_.rows = count;
-        stream_.x = carver.take(count * s.wide), in_ = carver.take(count * s.wide);
-        normed_ = {carver.take(count * s.wide), carver.take(count)};
-        qkv_ = carver.take(count * s.triple), z_ = carver.take(count * s.inner), post_ = carver.take(count * s.hidden);
-        scores_ = carver.take(longest_);
+    void carve(Carver& carver) {
+        const size_t count = stream_.rows, d_size = count * stream_.d_stride;
+        stream_.x = carver.take(d_size), in_ = carver.take(d_size);
+        norm_ = {carver.take(d_size), carver.take(count)};
+        qkv_ = carver.take(count * stream_.qkv_stride), z_ = carver.take(count * stream_.z_stride);
+        mlp_post_ = carver.take(count * stream_.ff_stride);
+        scores_ = carver.take(key_stride_);
     }
 
     void attention(const int* slots, int layer) {
-        const int inner = config_.inner(), width = config_.head_width;
-        stream_.queries_keys_values(model_, layer, in_, qkv_);
+        const int HK = config_.d_attn(), K = config_.d_head;
+        stream_.project(model_, layer, in_, qkv_);
         for (int i = 0; i < stream_.rows; i++)
-            for (int h = 0; h < config_.heads; h++) {
-                const size_t at = each_ * slots[i] + ((size_t)layer * config_.heads + h) * width * longest_;
-                const float* q = qkv_ + i * stream_.triple + h * width;
-                attend(lengths_[slots[i]], q, q + inner, q + 2 * inner, keys_.data() + at, values_.data() + at,
-                       z_ + i * stream_.inner + h * width);
+            for (int h = 0; h < config_.n_heads; h++) {
+                const size_t at = slot_size_ * slots[i] + ((size_t)layer * config_.n_heads + h) * K * key_stride_;
+                const float* q = qkv_ + i * stream_.qkv_stride + h * K;
+                attend(lengths_[slots[i]], q, q + HK, q + 2 * HK, keys_.data() + at, values_.data() + at,
+                       z_ + i * stream_.z_stride + h * K);
             }
         stream_.add_heads(model_, layer, z_);
     }
 
-    // One query: its own key and value are kept at `now`, and it sees them and all before.
+    // One query: its own key and value are stored at position `now`, and it sees them and all earlier ones.
     void attend(int now, const float* q, const float* k, const float* v, float* keys, float* values, float* z) {
-        const int width = config_.head_width, seen = now + 1;
-        for (int j = 0; j < width; j++) keys[j * longest_ + now] = k[j];
-        std::copy(v, v + width, values + (ptrdiff_t)now * width);
-        const float scale = 1.0f / std::sqrt((float)width);
+        const int K = config_.d_head, seen = now + 1;
+        for (int j = 0; j < K; j++) keys[j * key_stride_ + now] = k[j];
+        std::copy(v, v + K, values + (ptrdiff_t)now * K);
+        const float scale = 1.0f / std::sqrt((float)K);
         Vec most = splat(-INFINITY), total{};
         sweep_roomy(seen, [&](int t, auto span) {
-            Vec even{}, odd{};  // two sums, for one would wait for itself
+            Vec even{}, odd{};  // two sums, because a single one would wait for itself
             int j = 0;
-            for (; j + 1 < width; j += 2) {
-                even += q[j] * load(keys + j * longest_ + t);
-                odd += q[j + 1] * load(keys + (j + 1) * longest_ + t);
+            for (; j + 1 < K; j += 2) {
+                even += q[j] * load(keys + j * key_stride_ + t);
+                odd += q[j + 1] * load(keys + (j + 1) * key_stride_ + t);
             }
-            if (j < width) even += q[j] * load(keys + j * longest_ + t);
+            if (j < K) even += q[j] * load(keys + j * key_stride_ + t);
             const Vec s = (even + odd) * scale;
             store(scores_ + t, s);
             most = larger(span.or_else(s, most), most);
@@ -112,12 +104,12 @@ private:
             total += e;
         });
         const float share = 1.0f / sum(total);
-        sweep(width, [&](int j, auto span) {
+        sweep(K, [&](int j, auto span) {
             Vec sums[4] = {};
             int t = 0;
             for (; t + 4 <= seen; t += 4)
-                for (int l = 0; l < 4; l++) sums[l] += scores_[t + l] * span.load(values + (ptrdiff_t)(t + l) * width + j);
-            for (; t < seen; t++) sums[0] += scores_[t] * span.load(values + (ptrdiff_t)t * width + j);
+                for (int l = 0; l < 4; l++) sums[l] += scores_[t + l] * span.load(values + (ptrdiff_t)(t + l) * K + j);
+            for (; t < seen; t++) sums[0] += scores_[t] * span.load(values + (ptrdiff_t)t * K + j);
             span.store(z + j, (sums[0] + sums[1] + sums[2] + sums[3]) * share);
         });
     }

@@ -1,87 +1,94 @@
-// The residual stream of some rows, a token each, and all that is done to every row by itself: embedding, norms,
-// neurons, and how a sublayer reads the stream and adds to it. What looks at other rows, attention, is in attention.h for
-// whole strings and in slots.h for one token more.
+// The residual stream of some rows, one token each, and the forward of all that works on every row by itself:
+// embedding, norms, MLP, unembedding, and how a sublayer reads the stream and adds to it. Attention, which looks at
+// other rows, is in attention.h for whole strings and in slots.h for one more token.
 #pragma once
 
-#include "layout.h"
+#include "activations.h"
+#include "norms.h"
+#include "packed.h"
 
 namespace handloom {
 
+// A model that can be run: views of parameters that someone else holds.
 struct Transformer {
     const Layout& layout;
     const float* weights;
     const Packed& packed;
-    const float* positions;  // (block × width), learnt or fixed; null if there are none
+    const float* pos;  // (N × D), learned or fixed; null if the model has none
 };
 
 struct Stream {
     const Layout& layout;
     int rows = 0;
-    ptrdiff_t wide, inner, triple, hidden;  // distances between rows: of the stream, of heads, of q k v, of neurons
-    float* x = nullptr;
+    ptrdiff_t d_stride, qkv_stride, z_stride, ff_stride;  // distances between rows of D, 3HK, HK and F
+    float* x = nullptr;                                   // (rows × D)
 
     explicit Stream(const Layout& l)
-        : layout(l), wide(row_length(l.config.width)), inner(row_length(l.config.inner())),
-          triple(row_length(3 * l.config.inner())), hidden(row_length(l.config.hidden)) {}
+        : layout(l), d_stride(row_length(l.config.d_model)), qkv_stride(row_length(3 * l.config.d_attn())),
+          z_stride(row_length(l.config.d_attn())), ff_stride(row_length(l.config.d_ff)) {}
 
     void embed(const Transformer& model, int row, int64_t token, int64_t position) const {
-        const int width = layout.config.width;
-        const float* from = layout.embed.of(model.weights) + token * width;
-        const float* place = model.positions ? model.positions + position * width : nullptr;
-        float* to = x + row * wide;
-        sweep(width, [&](int i, auto span) {
+        const int D = layout.config.d_model;
+        const float* from = layout.W_E.of(model.weights) + token * D;
+        const float* pos = model.pos ? model.pos + position * D : nullptr;
+        float* to = x + row * d_stride;
+        sweep(D, [&](int i, auto span) {
             const Vec e = span.load(from + i);
-            span.store(to + i, place ? e + span.load(place + i) : e);
+            span.store(to + i, pos ? e + span.load(pos + i) : e);
         });
     }
 
-    void norm(const Transformer& model, const Section& gain, const Section& bias, Normed kept, float* out) const {
-        norm_forward((Norm)layout.config.norm, rows, layout.config.width, wide, x, gain.of(model.weights),
-                     bias.of(model.weights), layout.config.eps, kept, out);
+    void norm(const Transformer& model, const LayerNorm& ln, NormCache cache, float* out) const {
+        norm_forward((Norm)layout.config.norm, rows, layout.config.d_model, d_stride, x, ln.w.of(model.weights),
+                     ln.b.of(model.weights), layout.config.eps, cache, out);
     }
 
     // x + f(norm(x)) or norm(x + f(x)); `work` reads `in` and adds to x. A sublayer of no size adds its bias alone.
     template <class Work>
-    void sublayer(const Transformer& model, const Section& gain, const Section& bias, Normed kept, float* in, int size,
-                  const Section& out_bias, Work work) const {
-        const bool post = layout.config.post, normed = size && gain.at >= 0;
+    void sublayer(const Transformer& model, const LayerNorm& ln, NormCache cache, float* in, int size,
+                  const Section& bias, Work work) const {
+        const bool post_norm = layout.config.post_norm, normed = size && ln.w.exists();
         if (size) {
-            if (normed && !post) norm(model, gain, bias, kept, in);
-            else std::copy(x, x + rows * wide, in);
+            if (normed && !post_norm) norm(model, ln, cache, in);
+            else std::copy(x, x + rows * d_stride, in);
             work();
         }
-        if (const float* b = out_bias.of(model.weights))
+        if (const float* b = bias.of(model.weights))
             for (int t = 0; t < rows; t++)
-                sweep(layout.config.width, [&](int i, auto span) {
-                    float* at = x + t * wide + i;
+                sweep(layout.config.d_model, [&](int i, auto span) {
+                    float* at = x + t * d_stride + i;
                     span.store(at, span.load(at) + span.load(b + i));
                 });
-        if (normed && post) norm(model, gain, bias, kept, x);
+        if (normed && post_norm) norm(model, ln, cache, x);
     }
 
-    void queries_keys_values(const Transformer& model, int layer, const float* in, float* qkv) const {
-        multiply(rows, 3 * layout.config.inner(), layout.config.width, plain(in, wide), model.packed.layers[layer].qkv,
-                 qkv, triple, Begin::bias, layout.layers[layer].qkv_bias.of(model.weights));
+    // q, k and v of all heads.
+    void project(const Transformer& model, int layer, const float* in, float* qkv) const {
+        multiply(rows, 3 * layout.config.d_attn(), layout.config.d_model, plain(in, d_stride),
+                 model.packed.layers[layer].W_QKV, qkv, qkv_stride, Begin::bias,
+                 layout.layers[layer].b_QKV.of(model.weights));
     }
 
+    // x += z · W_O
     void add_heads(const Transformer& model, int layer, const float* z) const {
-        multiply(rows, layout.config.width, layout.config.inner(), plain(z, inner), model.packed.layers[layer].out, x,
-                 wide, Begin::add);
+        multiply(rows, layout.config.d_model, layout.config.d_attn(), plain(z, z_stride),
+                 model.packed.layers[layer].W_O, x, d_stride, Begin::add);
     }
 
-    // slope may be null.
-    void neurons(const Transformer& model, int layer, const float* in, float* post, float* slope) const {
+    // x += mlp_post · W_out, where mlp_post = f(in · W_in + b_in). slope, unless null, gets f' for the backward.
+    void mlp(const Transformer& model, int layer, const float* in, float* mlp_post, float* slope) const {
         const Config& c = layout.config;
-        multiply(rows, c.hidden, c.width, plain(in, wide), model.packed.layers[layer].in, post, hidden, Begin::bias,
-                 layout.layers[layer].in_bias.of(model.weights));
-        activate((Activation)c.activation, rows, c.hidden, hidden, post, slope);
-        multiply(rows, c.width, c.hidden, plain(post, hidden), model.packed.layers[layer].back, x, wide, Begin::add);
+        multiply(rows, c.d_ff, c.d_model, plain(in, d_stride), model.packed.layers[layer].W_in, mlp_post, ff_stride,
+                 Begin::bias, layout.layers[layer].b_in.of(model.weights));
+        activate((Activation)c.activation, rows, c.d_ff, ff_stride, mlp_post, slope);
+        multiply(rows, c.d_model, c.d_ff, plain(mlp_post, ff_stride), model.packed.layers[layer].W_out, x, d_stride,
+                 Begin::add);
     }
 
-    // The logits of rows `from` (as those of x lie), apart as told.
-    void unembed(const Transformer& model, int count, const float* from, float* logits, ptrdiff_t row) const {
-        multiply(count, layout.config.vocab, layout.config.width, plain(from, wide), model.packed.unembed, logits, row,
-                 Begin::bias, layout.unembed_bias.of(model.weights));
+    // The logits (count × V, `stride` apart) of rows `from`, which lie as those of x do.
+    void unembed(const Transformer& model, int count, const float* from, float* logits, ptrdiff_t stride) const {
+        multiply(count, layout.config.d_vocab, layout.config.d_model, plain(from, d_stride), model.packed.W_U, logits,
+                 stride, Begin::bias, layout.b_U.of(model.weights));
     }
 };
 

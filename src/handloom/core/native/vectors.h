@@ -1,5 +1,5 @@
-// Vectors of floats, as wide as the machine this file is compiled for has them. GCC's and Clang's vector types, so that
-// one source serves x86-64 and ARM: + - * / and comparisons work on all lanes at once.
+// Vectors of floats, as wide as those of the machine that this file is compiled for. They are GCC's and Clang's vector
+// types, so that one source serves x86-64 and ARM: + - * / and comparisons work on all lanes at once.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,7 @@ inline Vec load(const float* from) { return *reinterpret_cast<const AnyVec*>(fro
 inline void store(float* to, Vec v) { *reinterpret_cast<AnyVec*>(to) = v; }
 inline Vec splat(float x) { return x - Vec{}; }
 
-// v as it is stored, to float32: the compiler may not fuse the product that v is with a sum that follows.
+// v rounded to float32: where v is a product, the compiler may not fuse it with a sum that follows.
 inline Vec rounded(Vec v) {
 #if defined(__x86_64__)
     asm("" : "+x"(v));
@@ -48,7 +48,7 @@ inline Vec root(Vec x) {
     return x;
 }
 
-// Of all lanes, always in the same order.
+// The sum of all lanes, always in the same order.
 inline float sum(Vec v) {
     float part[W];
     store(part, v);
@@ -67,7 +67,8 @@ inline float largest(Vec v) {
 
 constexpr int32_t NUMBERS[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
-// A row of n floats is swept vector by vector; the end of it, shorter than a vector, is loaded with zeros behind it.
+// A row of n floats is processed vector by vector. A span says how to load and store each: a Whole vector, or the Part
+// of one at the end of the row, which is loaded with zeros behind it.
 struct Whole {
     Vec load(const float* from) const { return handloom::load(from); }
     void store(float* to, Vec v) const { handloom::store(to, v); }
@@ -83,43 +84,45 @@ struct Part {
         return v;
     }
     void store(float* to, Vec v) const { std::memcpy(to, &v, count * sizeof(float)); }
-    Vec only(Vec v) const {  // zeros in the lanes that are not there
+    Vec only(Vec v) const {  // zeros in the lanes behind the row
         for (int i = count; i < W; i++) v[i] = 0.0f;
         return v;
     }
 };
 
-// The end of a row that has room for a whole vector: all of it is loaded and stored.
+// The end of a row that has room for a whole vector, all of which is loaded and stored.
 struct Edge {
-    Ints there;  // −1 in the lanes that belong to the row
+    Ints inside;  // −1 in the lanes that belong to the row
     explicit Edge(int count) {
-        std::memcpy(&there, NUMBERS, sizeof there);
-        there = there < count;
+        std::memcpy(&inside, NUMBERS, sizeof inside);
+        inside = inside < count;
     }
     Vec load(const float* from) const { return handloom::load(from); }
     void store(float* to, Vec v) const { handloom::store(to, v); }
-    Vec only(Vec v) const { return (Vec)((Ints)v & there); }
-    Vec or_else(Vec v, Vec other) const { return there ? v : other; }
+    Vec only(Vec v) const { return (Vec)((Ints)v & inside); }
+    Vec or_else(Vec v, Vec other) const { return inside ? v : other; }
 };
 
-// do_it(i, span) for i = 0, W, 2W, …: span loads and stores what lies from i on.
-template <class Do>
-inline void sweep(int n, Do do_it) {
+// work(i, span) for i = 0, W, 2W, …: span loads and stores the vector at i.
+template <class Work>
+inline void sweep(int n, Work work) {
     int i = 0;
-    for (; i + W <= n; i += W) do_it(i, Whole{});
-    if (i < n) do_it(i, Part{n - i});
+    for (; i + W <= n; i += W) work(i, Whole{});
+    if (i < n) work(i, Part{n - i});
 }
 
-template <class Do>
-inline void sweep_roomy(int n, Do do_it) {
+template <class Work>
+inline void sweep_roomy(int n, Work work) {
     int i = 0;
-    for (; i + W <= n; i += W) do_it(i, Whole{});
-    if (i < n) do_it(i, Edge(n - i));
+    for (; i + W <= n; i += W) work(i, Whole{});
+    if (i < n) work(i, Edge(n - i));
 }
 
-// e^x to about one unit in the last place; nearly 0 far below, a large number far above, NaN for NaN.
+// e^x to about one unit in the last place. It is almost 0 for very negative x, a large number for very large x, and NaN
+// for NaN.
 inline Vec exp(Vec x) {
-    const Vec low = splat(-87.0f), high = splat(88.0f), shift = splat(12582912.0f);  // 1.5 · 2^23 rounds to whole
+    const Vec low = splat(-87.0f), high = splat(88.0f);
+    const Vec shift = splat(12582912.0f);  // 1.5 · 2^23: adding it rounds to an integer
     x = x < low ? low : x;
     x = x > high ? high : x;
     const Vec shifted = x * 1.44269504f + shift, n = shifted - shift;
