@@ -10,7 +10,8 @@ import numpy as np
 from handloom.core import trace
 from handloom.view.figures.figure import STYLE, matplotlib_parts
 from handloom.view.pages.tour import hello_picture
-from handloom.view.svg.heatmap import beside, heatmap
+from handloom.view.svg.drawing import as_svg, beside, titled
+from handloom.view.svg.heatmap import heatmap
 from handloom.write import program
 from handloom.write.taotp import load_taotp
 
@@ -31,7 +32,7 @@ def stream_picture() -> str:
     rows = [f"{names[token]:>5} → {names[then]:<5}" for token, then in zip(ids, seen["logits"].argmax(-1), strict=True)]
     columns = [f"{what} {i}" for what in ("token", "position / 10⁶", "norm of the sum") for i in range(3)]
     stream = np.hstack([seen["embed"], seen["pos_embed"] / 1e6, seen["ln_final"]])
-    return heatmap(rounded(stream), rows, columns, "Hello World!, along the message", "token, and the next")
+    return as_svg(heatmap(rounded(stream), rows, columns, "token, and the next"), "Hello World!, along the message")
 
 
 def search_picture() -> str:
@@ -40,36 +41,38 @@ def search_picture() -> str:
     seen = trace(model, text, want=["0.pattern", "1.pattern"])
     looks = np.vstack([seen["0.pattern"][1:, -1], seen["1.pattern"][:1, -1]])
     rows = [*(f"layer 0, head {h}" for h in (1, 2, 3)), "layer 1, head 0"]
-    return heatmap(rounded(looks), rows, text.split(), f"{text} → {model(text)}", "", "the last position looks at")
+    drawn = heatmap(rounded(looks), rows, text.split(), column_title="the last position looks at")
+    return as_svg(drawn, f"{text} → {model(text)}")
 
 
 def sort_picture() -> str:
     """Where the book's sort looks while it answers."""
     model, text = program("book/sort"), "6 2 12 18 7 0"
-    said = model(text).split()
-    whole = [*text.split(), *said[:-1]]
-    pattern = trace(model, " ".join(whole), want="0.pattern")["0.pattern"][0, -len(said) :]
-    rows = [f"at {at:>2} says {next_one:>2}" for at, next_one in zip(whole[-len(said) :], said, strict=True)]
-    return heatmap(rounded(pattern), rows, whole, "6 2 12 18 7 in order", "", "looks at")
+    answer = model(text).split()
+    whole = [*text.split(), *answer[:-1]]
+    pattern = trace(model, " ".join(whole), want="0.pattern")["0.pattern"][0, -len(answer) :]
+    rows = [f"at {at:>2} predicts {then:>2}" for at, then in zip(whole[-len(answer) :], answer, strict=True)]
+    return as_svg(heatmap(rounded(pattern), rows, whole, column_title="looks at"), "6 2 12 18 7 in order")
 
 
 def taotp_picture() -> str:
     """The arrays of examples/min.taotp, under the names they have there."""
     model = load_taotp(HERE.parent / "examples" / "min.taotp")
     layer, dimensions = model.params["layers"][0], ["0", "1", "2"]
-    tokens = heatmap(rounded(model.params["W_E"].T), dimensions, model.vocab.tokens, "tok_emb, on its side")
+    tokens = titled(heatmap(rounded(model.params["W_E"].T), dimensions, model.vocab.tokens), "tok_emb, on its side")
     Q, K, V, P = layer["W_Q"][0] / 1e8, layer["W_K"][0], layer["W_V"][0], layer["W_O"][0].T / 1e6
     parts = {"Q / 10⁸": Q, "K": K, "V": V, "P / 10⁶": P}
-    return beside(tokens, *(heatmap(rounded(part), dimensions, dimensions, name) for name, part in parts.items()))
+    drawn = [titled(heatmap(rounded(part), dimensions, dimensions), name) for name, part in parts.items()]
+    return as_svg(beside(tokens, *drawn))
 
 
 def addition_picture() -> str:
     """Where the last layer of the adder looks while it answers."""
     model, text = program("addition:digits=4"), "0995+0007=0100"
     seen = trace(model, text, want=["3.pattern", "logits"])
-    pattern, said = seen["3.pattern"][0, 9:], seen["logits"][9:].argmax(-1)
-    rows = [f"says {model.vocab.tokens[token]}" for token in said]
-    return heatmap(pattern, rows, list(text), "0995+0007=01002", "", "looks at")
+    pattern, answer = seen["3.pattern"][0, 9:], seen["logits"][9:].argmax(-1)
+    rows = [f"predicts {model.vocab.tokens[token]}" for token in answer]
+    return as_svg(heatmap(rounded(pattern), rows, list(text), column_title="looks at"), "0995+0007=01002")
 
 
 # The picture of docs/native.md: where the numbers of a training step lie, and how they move.
@@ -165,7 +168,7 @@ def plain(style: re.Match[str]) -> str:
 
 
 PICTURES = {
-    "hello.svg": hello_picture,
+    "hello.svg": lambda: as_svg(hello_picture(), "Hello World! in 72 numbers"),
     "book/stream.svg": stream_picture,
     "book/search.svg": search_picture,
     "book/sort.svg": sort_picture,

@@ -9,6 +9,7 @@ from handloom.core import Config, Model, Vocab, params
 from handloom.core.config import CHOICES
 
 BIASES = ("attn", "mlp", "norm", "unembed")
+LETTERS = Vocab.of("01", bos="<end>", eos="<end>")
 
 
 @st.composite
@@ -57,6 +58,12 @@ def models_and_tokens(draw, **fixed):
     length = draw(st.integers(1, model.config.block))
     tokens = st.integers(0, model.config.vocab - 1)
     return model, draw(st.lists(tokens, min_size=length, max_size=length))
+
+
+def trained_like(block=13, **fields):
+    """A model as training leaves one."""
+    sizes = {"d_model": 8, "layers": 2, "heads": 2, "d_head": 4} | fields
+    return random_model(Config(vocab=3, block=block, **sizes)).with_(vocab=LETTERS, notes={"steps": 1500})
 
 
 def with_config(model, **fields):

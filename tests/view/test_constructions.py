@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from handloom import HandloomError
 from handloom.discover import graph, grid, permutation, subsets, word
+from handloom.view.colours import BLUE, rgb
 from handloom.view.svg.constructions import Nest, draw, drawing, svg
-from handloom.view.svg.drawing import ACCENT, Disc
+from handloom.view.svg.drawing import Disc
 
 SVG = "{http://www.w3.org/2000/svg}"
 SPACES = [
@@ -123,7 +124,7 @@ def test_the_marks_of_a_ruler_are_as_far_apart_as_its_numbers():
 def test_equal_letters_have_equal_colours_and_different_ones_different():
     space = word(40, "abcd")
     construction = some_construction(space, 3)
-    fills = [mark.get("fill") for mark in marks(ElementTree.fromstring(svg(space, construction)))]
+    fills = [mark.get("fill-opacity", "1") for mark in marks(ElementTree.fromstring(svg(space, construction)))]
     assert len(set(zip(construction, fills, strict=True))) == len(set(fills)) == 4
 
 
@@ -142,7 +143,7 @@ def test_a_png_has_the_discs_where_the_svg_has_them(tmp_path):
     pixels = image.imread(draw(space, construction, tmp_path / "a.png"))
     shapes = drawing(space, construction)
     scale = pixels.shape[1] / shapes.width
-    accent = pytest.approx([int(ACCENT[i : i + 2], 16) / 255 for i in (1, 3, 5)], abs=0.01)
+    accent = pytest.approx(rgb(BLUE).tolist(), abs=0.01)
     for i, point in enumerate(space.elements):
         (disc,) = [shape for shape in drawing(space, (i,)).shapes if isinstance(shape, Disc)]
         pixel = list(pixels[round(disc.y * scale), round(disc.x * scale), :3])

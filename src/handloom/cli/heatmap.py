@@ -1,9 +1,9 @@
-"""handloom heatmap: where the heads of a model look."""
+"""handloom heatmap: what the heads of a model attend to."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,102 +12,144 @@ from handloom.cli.live.progress import Slowly
 
 if TYPE_CHECKING:
     from handloom.core import Model
+    from handloom.read import Look
     from handloom.tasks import Learnable
 
 TEXTS = "One text: its own picture. Several: their average. None: strings from the model, or from its task."
+MARKS = "Digits to mark, counted from 1; default: those of the run's rule."
+Texts = Annotated[list[str] | None, typer.Argument(metavar="TEXT…", help=TEXTS, show_default=False)]
+Output = Annotated[Path, typer.Option("-o", "--output", help="The picture: .png, .svg or .pdf.")]
+Samples = Annotated[int, typer.Option(help="Strings to average over, if none are given.", min=1)]
+Seed = Annotated[int, typer.Option(help="Which strings.", min=0)]
+Marks = Annotated[str | None, typer.Option(help=MARKS, metavar="I,J")]
+Layer = Annotated[int | None, typer.Option(help="Only this layer, counted from 0.", metavar="L", min=0)]
+Head = Annotated[int | None, typer.Option(help="Only this head of each layer.", metavar="H", min=0)]
 
 
 def heatmap(
     model: ModelArgument,
-    texts: Annotated[list[str] | None, typer.Argument(metavar="TEXT…", help=TEXTS, show_default=False)] = None,
-    output: Annotated[Path, typer.Option("-o", "--output", help="The picture: .png, .svg or .pdf.")] = Path(
-        "attention.png"
-    ),
-    samples: Annotated[int, typer.Option(help="Strings to average over, where none are given.", min=1)] = 200,
-    seed: Annotated[int, typer.Option(help="Which strings.", min=0)] = 0,
-    marks: Annotated[
-        str | None,
-        typer.Option(help="Digits to mark, counted from 1; default: those of the run's rule.", metavar="I,J"),
-    ] = None,
-    layer: Annotated[int | None, typer.Option(help="Only this layer, counted from 0.", metavar="L", min=0)] = None,
-    head: Annotated[int | None, typer.Option(help="Only this head of each layer.", metavar="H", min=0)] = None,
+    texts: Texts = None,
+    output: Output = Path("attention.png"),
+    samples: Samples = 200,
+    seed: Seed = 0,
+    marks: Marks = None,
+    layer: Layer = None,
+    head: Head = None,
     as_json: JsonOption = False,
 ) -> None:
     """Draw the attention of every head: averaged over strings, or on one.
 
     In a panel a row is a position that looks, and a column one that is looked at. Digits are counted from 1, and row t
-    is where digit t + 1 is written: if digit 22 repeats digit 13, it shows in row 21, column 13. Marked digits that a
-    head looks at more than twice as much as evenly, where another of them is written, are printed, and whether that
-    has an effect: what the head reads there is replaced by its mean over strings of the task.
+    predicts digit t + 1: if digit 22 repeats digit 13, it shows in row 21, column 13. If a head looks from one marked
+    digit at another more than twice as much as evenly, that is printed, and whether it has an effect: what the head
+    reads there is replaced by its mean over strings of the task.
 
     \b
     handloom heatmap runs/strings-1 -o attention.svg
     handloom heatmap runs/strings-1/model-15000.safetensors --layer 1 --marks 13,22
     handloom heatmap addition "045+078=012"
     """
-    import sys
-
-    from handloom.core import HandloomError
-    from handloom.core.files import check_place
     from handloom.core.finding import find
-    from handloom.read.attention import check_heads, mean_attention, right_strings, strings_for
-    from handloom.read.looks import effects, looks
-    from handloom.tasks import task_of
+    from handloom.read.attention import check_heads, mean_attention
     from handloom.view.figures.attention import draw_attention
+
+    check_picture(output)
+    chosen, folder = find(model)
+    check_heads(chosen)
+    layers, heads = pick("layer", layer, chosen.config.layers), pick("head", head, chosen.config.heads)
+    task = task_if_known(chosen, folder)
+    rows = strings(chosen, task, texts, samples, seed)
+    first = first_digit(chosen, rows)
+    marked = digits(marks, max(map(len, rows)) + first - 1) if marks is not None else named(task, rows, first)
+    with Slowly("strings run") as progress:
+        patterns = mean_attention(chosen, rows, progress=progress)
+    tokens = [chosen.vocab.tokens[i] for i in rows[0]] if len(rows) == 1 else None
+    look: dict[str, Any] = {
+        "first": first,
+        "marks": marked,
+        "written": chosen.config.causal,
+        "layers": layers,
+        "heads": heads,
+    }
+    draw_attention(patterns[layers][:, heads], output, tokens=tokens, title=title(model, chosen, len(rows)), **look)
+    seen = looks(chosen, task, patterns, rows, look, samples, seed) if chosen.config.causal else []
+    if as_json:
+        about = {"file": str(output), "strings": len(rows), "longest": max(map(len, rows)), "marks": marked}
+        print_json(about | {"looks": [asdict(one) for one in seen]})
+    else:
+        report(output, seen)
+
+
+def check_picture(output: Path) -> None:
+    """Raise an error at once if the picture could not be written."""
+    from handloom.core.files import check_place
     from handloom.view.figures.figure import check_format, matplotlib_parts
 
     check_format(output)
     check_place(output)
     matplotlib_parts()
-    chosen, folder = find(model)
-    check_heads(chosen)
-    layers = pick("layer", layer, chosen.config.layers)
-    heads = pick("head", head, chosen.config.heads)
+
+
+def task_if_known(model: "Model", folder: Path | None) -> "Learnable | None":
+    """The model's task. If it is not here, or the model is one of a discovery, texts can be drawn all the same."""
+    from handloom.core import HandloomError
+    from handloom.tasks import task_of
+
     try:
-        task = task_of(chosen, folder)
-    except HandloomError:  # it is not here, or the model is of a discovery: texts can be drawn all the same
-        task = None
+        return task_of(model, folder)
+    except HandloomError:
+        return None
+
+
+def strings(
+    model: "Model", task: "Learnable | None", texts: list[str] | None, samples: int, seed: int
+) -> list[list[int]]:
+    from handloom.read import strings_for
+
     if texts:
-        rows = [chosen.vocab.encode(text) for text in texts]
-    else:
-        with Slowly("tokens sampled") as progress:
-            rows = strings_for(chosen, task, samples, seed, progress)
-    begins = all(chosen.vocab.bos is not None and row[:1] == [chosen.vocab.id(chosen.vocab.bos)] for row in rows)
-    longest = max(len(row) - begins for row in rows)
-    marked = digits(marks, longest) if marks is not None else named(task, [row[begins:] for row in rows])
-    with Slowly("strings run") as progress:
-        patterns = mean_attention(chosen, rows, progress=progress)
-    draw_attention(
-        patterns[layers][:, heads],
-        output,
-        tokens=[chosen.vocab.tokens[i] for i in rows[0]] if len(rows) == 1 else None,
-        first=0 if begins else 1,
-        marks=marked,
-        written=chosen.config.causal,
-        layers=layers,
-        heads=heads,
-        title=title(model, chosen, len(rows)),
-    )
-    first = 0 if begins else 1
-    seen = looks(patterns, marked, first, layers, heads) if chosen.config.causal else []
-    if seen:
-        strings = rows
-        if task is not None and task.vocab == chosen.vocab:
-            strings = right_strings(task, chosen, samples, seed)
-        with Slowly("looks tested") as progress:
-            seen = effects(chosen, seen, strings, marked, first, progress)
-    if as_json:
-        about = {"file": str(output), "strings": len(rows), "longest": longest + begins, "marks": marked}
-        print_json(about | {"looks": [asdict(look) for look in seen]})
-    else:
-        print(output)
-        for look in seen:
-            if look.marked:
-                print(look, file=sys.stderr)
+        return [model.vocab.encode(text) for text in texts]
+    with Slowly("tokens sampled") as progress:
+        return strings_for(model, task, samples, seed, progress)
+
+
+def first_digit(model: "Model", rows: Sequence[list[int]]) -> int:
+    """The number of the first position: 0 for a token that begins every string, or else digit 1."""
+    bos = model.vocab.bos
+    return 0 if bos is not None and all(row[:1] == [model.vocab.id(bos)] for row in rows) else 1
+
+
+def looks(
+    model: "Model",
+    task: "Learnable | None",
+    patterns: Any,
+    rows: Sequence[list[int]],
+    look: dict[str, Any],
+    samples: int,
+    seed: int,
+) -> "list[Look]":
+    """The looks between marked digits, tested on right strings of the task, or on the strings drawn."""
+    from handloom.read import effects, looks_between, right_strings
+
+    seen = looks_between(patterns, look["marks"], look["first"], look["layers"], look["heads"])
+    if not seen:
+        return []
+    known = task is not None and task.vocab == model.vocab
+    right = right_strings(task, model, samples, seed) if task is not None and known else rows
+    with Slowly("looks tested") as progress:
+        return effects(model, seen, right, look["marks"], look["first"], progress)
+
+
+def report(output: Path, seen: "Sequence[Look]") -> None:
+    import sys
+
+    print(output)
+    for look in seen:
+        if look.marked:
+            print(look, file=sys.stderr)
 
 
 def pick(what: str, number: int | None, count: int) -> list[int]:
-    """The number asked for, or all of them."""
+    """The number given, or all of them."""
     from handloom.core import HandloomError
 
     if number is None:
@@ -130,13 +172,14 @@ def digits(text: str, longest: int) -> list[int]:
     return [int(piece) for piece in pieces]
 
 
-def named(task: "Learnable | None", rows: Sequence[list[int]]) -> list[int]:
-    """The digits that a task's rule names in all of these strings, but for those that are malformed."""
+def named(task: "Learnable | None", rows: Sequence[list[int]], first: int) -> list[int]:
+    """The digits that a task's rule names in all of these strings that are well-formed."""
     from handloom.tasks import Language
 
     if not isinstance(task, Language):
         return []
-    lengths = {len(row) for row in rows if task.formed(task.vocab.decode(row))}
+    whole = [row[1 - first :] for row in rows]
+    lengths = {len(row) for row in whole if task.formed(task.vocab.decode(row))}
     return sorted(set.intersection(*(set(task.marks(length)) for length in lengths))) if lengths else []
 
 

@@ -12,7 +12,7 @@ def tour(
     output: Annotated[Path, typer.Option("-o", "--output", help="The page to write.")] = Path("tour.html"),
     as_json: JsonOption = False,
 ) -> None:
-    """Show what handloom can do, stop by stop, and write it all on one page. It takes some seconds.
+    """Show what handloom can do, stop by stop, and write it all to one page. It takes some seconds.
 
     \b
     handloom tour -o tour.html
@@ -21,7 +21,7 @@ def tour(
     from rich.syntax import Syntax
 
     from handloom.core.files import check_place, check_suffix, write_atomically
-    from handloom.view.pages.tour import page, take
+    from handloom.view.pages.tour import as_page, take
 
     check_place(output)
     check_suffix(output, "a page", ".html", ".htm")
@@ -35,9 +35,9 @@ def tour(
             Syntax(s.stop.code.strip(), "python", theme="ansi_dark", background_color="default", word_wrap=True)
         )
         console.print(s.output + "\n", style="green", markup=False)
-    write_atomically(output, page(shown).encode())
+    write_atomically(output, as_page(shown).encode())
     if as_json:
         stops = [{"title": s.stop.title, "code": s.stop.code.strip(), "output": s.output} for s in shown]
         print_json({"page": str(output), "stops": stops})
     else:
-        console.print(f"All of it, with a picture: [bold]{output}[/]")
+        console.print(f"All of it, with pictures: [bold]{output}[/]")

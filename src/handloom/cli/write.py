@@ -69,8 +69,10 @@ def show(
     """
     from handloom.core.files import check_place, check_suffix, write_atomically
     from handloom.core.finding import find
+    from handloom.read import explain
     from handloom.tasks import task as task_named
-    from handloom.view.pages.show import as_page, as_text, explain
+    from handloom.view.explanation_text import as_text
+    from handloom.view.pages.show import as_page
 
     if output:
         check_place(output)

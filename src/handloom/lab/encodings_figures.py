@@ -17,8 +17,8 @@ import numpy as np
 from handloom.core import HandloomError
 from handloom.core.arrays import Array
 from handloom.core.reference import softmax
+from handloom.view.colours import BLUE, ORANGE, rgb
 from handloom.view.figures.figure import matplotlib_parts
-from handloom.view.svg.heatmap import BLUE, ORANGE
 from handloom.write.parts import positions as encodings
 
 Progress = Callable[[int, int], None]
@@ -308,9 +308,9 @@ def colours_of() -> Any:
     """Orange, white, blue."""
     from matplotlib.colors import LinearSegmentedColormap
 
-    return LinearSegmentedColormap.from_list("handloom", np.array([ORANGE / 255, np.ones(3), BLUE / 255]))
+    return LinearSegmentedColormap.from_list("handloom", np.array([rgb(ORANGE), np.ones(3), rgb(BLUE)]))
 
 
 def ramp(count: int) -> list[tuple[float, ...]]:
     """Colours from orange to blue."""
-    return [tuple((ORANGE + (BLUE - ORANGE) * i / (count - 1)) / 255) for i in range(count)]
+    return [tuple(rgb(ORANGE) + (rgb(BLUE) - rgb(ORANGE)) * i / (count - 1)) for i in range(count)]

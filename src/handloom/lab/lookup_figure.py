@@ -10,7 +10,8 @@ from typing import Any
 
 from handloom.core import HandloomError
 from handloom.lab.lookup_precision import Precision
-from handloom.view.figures.figure import LINES, STYLE, check_format, matplotlib_parts, tidy, write_figure
+from handloom.view.colours import LINES
+from handloom.view.figures.figure import STYLE, check_format, matplotlib_parts, tidy, write_figure
 
 
 def draw(results: Sequence[Precision], path: str | Path) -> Path:

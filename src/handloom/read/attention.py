@@ -1,4 +1,4 @@
-"""Attention patterns: of every head, averaged over many strings.
+"""Attention patterns of every head, averaged over many strings.
 
 rows = strings_for(model, task, 200, seed=0)
 mean_attention(model, rows)  # (layers, heads, T, T)
@@ -19,14 +19,18 @@ from handloom.tasks.language import drawn
 
 Progress = Callable[[int, int], None]
 AT_ONCE = 4_000_000  # numbers of patterns computed together
-FEW = 5_000  # tokens for which loading torch takes longer than it saves
+FEW = 5_000  # tokens up to which loading torch takes longer than it saves
 
 
 def mean_attention(
-    model: Model, rows: Sequence[Sequence[int]], engine: str | None = None, progress: Progress | None = None
+    model: Model,
+    rows: Sequence[Sequence[int]],
+    engine: str | None = None,
+    progress: Progress | None = None,
+    at_once: int = AT_ONCE,
 ) -> Array:
     """The patterns (layers, heads, T, T), averaged over strings of token ids; where lengths differ, each cell over the
-    strings that have it."""
+    strings that have it. `at_once` is the number of pattern entries computed together."""
     check_heads(model)
     if not rows:
         raise HandloomError("there are no strings to average over; give at least one")
@@ -38,7 +42,7 @@ def mean_attention(
     done = 0
     for length in sorted({len(row) for row in ids}):
         same = np.stack([row for row in ids if len(row) == length])
-        most = max(1, AT_ONCE // (layers * heads * length * length))
+        most = max(1, at_once // (layers * heads * length * length))
         for group in np.split(same, range(most, len(same), most)):
             trace = module.forward(model, group, "*.pattern")[1]
             for layer in range(layers):
@@ -52,7 +56,7 @@ def mean_attention(
 
 def check_heads(model: Model) -> None:
     if not model.config.layers or not model.config.heads:
-        raise HandloomError("this model has no attention heads, and so nothing to draw; choose another")
+        raise HandloomError("this model has no attention heads, and so no patterns; choose another")
 
 
 def fast_engine(tokens: int) -> str:
@@ -67,23 +71,23 @@ def as_array(value: Any) -> Array:
 def strings_for(
     model: Model, task: Learnable | None, count: int, seed: int, progress: Progress | None = None
 ) -> list[list[int]]:
-    """Strings that a model reads. Of a Task: questions and their answers, as far as they are read. Otherwise what the
-    model says itself; or, if it sees both ways and cannot, strings of the Language."""
+    """Strings that a model reads. Of a Task: questions and their answers, as far as they are read. Otherwise its own
+    samples; or, if it sees both ways and cannot be sampled, strings of the Language."""
     rng, block = np.random.default_rng(seed), model.config.block
     begins = model.vocab.bos is not None and model.config.causal
     if task is not None and not (isinstance(task, Language) and begins):
         pairs = [task.pair(rng) for _ in range(count)]
-        return [[*asked, *(said[:-1] if model.config.causal else said)][:block] for asked, said in pairs]
+        return [[*asked, *(answer[:-1] if model.config.causal else answer)][:block] for asked, answer in pairs]
     if not begins:
         raise HandloomError("this model has no token to begin with, and its task is not known; give texts")
     bos = model.vocab.id(model.vocab.bos or "")
-    said = generate(model, [[bos]] * count, temperature=1.0, seed=seed, engine="auto", progress=progress)
+    samples = generate(model, [[bos]] * count, temperature=1.0, seed=seed, engine="auto", progress=progress)
     eos = model.vocab.ids.get(model.vocab.eos or "")
-    return [[bos, *(row[:-1] if row[-1:] == [eos] else row)][:block] for row in said]
+    return [[bos, *(row[:-1] if row[-1:] == [eos] else row)][:block] for row in samples]
 
 
 def right_strings(task: Learnable, model: Model, count: int, seed: int) -> list[list[int]]:
-    """Whole strings of a task, as far as the model can read them and write one token more."""
+    """Whole strings of a task, up to one token more than the model can read."""
     rng = generator(seed, Use.STRINGS)
     pairs = [drawn(task, rng) for _ in range(count)]
-    return [[*asked, *said][: model.config.block + 1] for asked, said in pairs]
+    return [[*asked, *answer][: model.config.block + 1] for asked, answer in pairs]

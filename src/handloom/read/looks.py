@@ -1,13 +1,13 @@
 """Where a digit is written, which heads look at another one, and whether that has an effect.
 
-    seen = looks(mean_attention(model, rows), marks=[3, 7], first=0, layers=range(4), heads=range(4))
+    seen = looks_between(mean_attention(model, rows), marks=[3, 7], first=0, layers=range(4), heads=range(4))
     print(*effects(model, seen, strings, marks=[3, 7], first=0), sep="\n")
 
-That a head looks at a digit does not mean that it uses it: of several heads some look there by coincidence. So what a
-head reads there is taken away: at the position that writes, the value it reads at the digit is replaced by its mean
-over many strings (mean ablation of one edge). The look has an effect if the right digit becomes less likely: by one
-percentage point or more, by more than chance allows (four standard errors), and by more than if nine of ten heads lose
-what they look at most among the digits that are not marked.
+A head that looks at a digit need not use it: some look there by coincidence. So the effect is measured by mean ablation
+of one edge: at the position that writes, the value that the head reads at the digit is replaced by its mean over many
+strings. The look has an effect if the right digit becomes less likely: by one percentage point or more, by more than
+chance allows (four standard errors), and by more than nine of ten controls lose, in which a head loses what it looks at
+most among the digits that are not marked.
 """
 
 import math
@@ -31,8 +31,8 @@ LEAST, ERRORS, MOST_HEADS = 0.01, 4.0, 0.9  # what an effect must exceed, as abo
 
 @dataclass(frozen=True)
 class Look:
-    """Where a digit is written, how much of its attention a head gives to an earlier one; and, if it was tested, how
-    likely the right digit is on average with it and without it, and whether that is an effect."""
+    """The share of its attention that a head gives, where one digit is written, to an earlier one. If it was tested,
+    also how likely the right digit is on average with it and without it, and whether that is an effect."""
 
     written: int
     at: int
@@ -61,9 +61,11 @@ class Look:
         return f"{look}; without it the right digit has {self.without:.0%} instead of {self.likely:.0%}"
 
 
-def looks(patterns: Array, marks: Sequence[int], first: int, layers: Sequence[int], heads: Sequence[int]) -> list[Look]:
-    """What there is between marked digits in patterns (all layers, all heads, T, T): for each that is written, each
-    before it and each of these heads, those that look there most first."""
+def looks_between(
+    patterns: Array, marks: Sequence[int], first: int, layers: Sequence[int], heads: Sequence[int]
+) -> list[Look]:
+    """The looks between marked digits in patterns (all layers, all heads, T, T): for each that is written, each before
+    it and each of these heads; those that look there most come first."""
     found = []
     for written in sorted(set(marks)):
         row = written - first - 1
@@ -83,9 +85,8 @@ def effects(
     first: int,
     progress: Progress | None = None,
 ) -> list[Look]:
-    """One look for each digit that is written and each that is looked at: of those that were found to have an effect
-    the strongest, or else the head that looks there most. Strings are right ones, whole; with fewer than 20 that are
-    long enough nothing is tested."""
+    """One look per digit that is written and digit that is looked at: of those with an effect the strongest, otherwise
+    the head that looks there most. Strings are right ones, whole; fewer than 20 that are long enough are not tested."""
     chosen: list[Look] = []
     pairs = sorted({(look.written, look.at) for look in seen})
     for written in sorted({written for written, _ in pairs}):
@@ -101,18 +102,18 @@ def effects(
 
 
 def strongest(same: Sequence[Look]) -> Look:
-    """Of the looks from one digit at another, those that look most first, the one to tell of."""
+    """Of the looks from one digit at another, those that look most first, the one to report."""
     real = [look for look in same if look.effect]
     return max(real, key=lambda look: (look.likely or 0.0) - (look.without or 0.0)) if real else same[0]
 
 
 class Ablation:
-    """A model on strings of one length, whose last token is the one it is to write: how likely that is, (B,), and how
+    """A model on strings of one length, whose last token is the one to predict: how likely that is, (B,), and how
     likely if a head no longer reads a position."""
 
-    def __init__(self, model: Model, strings: Array, marks: Sequence[int]) -> None:
+    def __init__(self, model: Model, strings: Array, marks: Sequence[int], engine: str | None = None) -> None:
         self.model, self.read, self.right = model, strings[:, :-1], strings[:, -1]
-        self.engine = choose_engine(fast_engine(RUNS * strings.size))
+        self.engine = choose_engine(engine or fast_engine(RUNS * strings.size))
         logits, trace = self.engine.forward(model, self.read, ["*.pattern", "*.v"])
         self.layers = range(model.config.layers)
         self.patterns = [as_array(trace[f"{i}.pattern"])[:, :, -1] for i in self.layers]  # (B, H, T) each
@@ -127,7 +128,7 @@ class Ablation:
         return float(np.quantile(lost, MOST_HEADS)) if lost else 0.0
 
     def tested(self, look: Look, column: int) -> Look:
-        """A look at a column, with what becomes of the right token without it."""
+        """A look at a column, with how likely the right token is without it."""
         after = self.without(look.layer, look.head, column)
         lost = self.likely - after  # (B,)
         chance = max(LEAST, ERRORS * float(lost.std()) / math.sqrt(len(lost)))
@@ -139,7 +140,7 @@ class Ablation:
         return np.asarray(softmax(as_array(logits)[:, -1])[np.arange(len(self.right)), self.right])
 
     def without(self, layer: int, head: int, column: int) -> Array:
-        """The same if this head has, of what it reads there, only the mean over all strings."""
+        """The same if this head reads there only the mean over all strings."""
         values = self.values[layer][:, head, column]  # (B, K)
         change = self.patterns[layer][:, head, column, None] * (values.mean(0) - values)
 
@@ -150,7 +151,7 @@ class Ablation:
         return self.chances(self.engine.forward(self.model, self.read, (), {f"{layer}.z": edit})[0])
 
     def controls(self) -> Iterator[tuple[int, int, int]]:
-        """What each head looks at most of what varies and is not marked: layer, head, column."""
+        """What each head looks at most among the digits that vary and are not marked: layer, head, column."""
         varied = [c for c in range(self.read.shape[1]) if c not in self.marks and len(np.unique(self.read[:, c])) > 1]
         for layer in self.layers if varied else ():
             shares = self.patterns[layer].mean(0)[:, varied]  # (H, columns)

@@ -1,5 +1,5 @@
-"""A drawing of a Config in text: the residual stream runs from the tokens at the bottom to the logits at the top,
-and what adds to it stands beside it.
+"""A drawing of a Config, as text or as a picture: the residual stream runs from the tokens at the bottom to the logits
+at the top, and what adds to it stands beside it.
 
     >>> from handloom.core import Config
     >>> print(draw(Config(vocab=11, block=13, d_model=3)))
@@ -14,76 +14,132 @@ and what adds to it stands beside it.
                  tokens     T ≤ 13
 """
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
 from handloom.core import Config
+from handloom.view.svg.drawing import Box, Disc, Drawing, Label, Line, Polyline, Shape
 
 STREAM = "               │"
 POSITIONS = {"table": "a table of {N}", "sinusoid": "sinusoidal, computed"}
+NORMS = {"layer": "layer norm", "rms": "RMS norm"}
+STEP, MIDDLE, BESIDE, NAME, WORDS = 34, 112, 184, 104, 302  # of the picture: height of a row, and places from the left
 
 
-def draw(config: Config) -> str:
-    """The lines of the drawing, from the logits down to the tokens."""
-    c = config
-    lines = [f"             logits     T × {c.vocab}", "               ▲"]
-    lines.append(along("unembed", f"{c.d_model} → {c.vocab}{', the embedding transposed' if c.tied else ''}"))
-    lines += norm(c) if c.place == "pre" else []
-    lines += [STREAM, *layers(c)]
-    if c.positions in POSITIONS:
-        lines.append(added("positions", POSITIONS[c.positions].format(N=c.block)))
-    lines += [
-        along("embed", f"{c.vocab} → {c.d_model}"),
-        "               ▲",
-        f"             tokens     T ≤ {c.block}",
-    ]
-    return "\n".join(lines)
+@dataclass(frozen=True)
+class Row:
+    """Something the stream goes through (along), something that adds to it, or through which that reads it."""
+
+    kind: Literal["along", "added", "reads"]
+    name: str
+    what: str
 
 
-def layers(c: Config) -> list[str]:
-    """One layer, in a bracket that says how often it is there."""
-    if not c.layers:
-        return []
-    inside = layer(c)
-    bracket = ["╭", *"│" * len(inside), "╰"]
-    count = f"{c.layers:,} ×"
-    return [
-        f"{count if i == len(bracket) // 2 else '':>10} {edge}{line[12:]}"
-        for i, (edge, line) in enumerate(zip(bracket, [STREAM, *inside, STREAM], strict=True))
-    ] + [STREAM]
+def above(c: Config) -> list[Row]:
+    """What stands between the last layer and the logits, the last first."""
+    unembed = Row("along", "unembed", f"{c.d_model} → {c.vocab}{', the embedding transposed' if c.tied else ''}")
+    return [unembed, *(norm(c, "along") if c.place == "pre" else [])]
 
 
-def layer(c: Config) -> list[str]:
+def layer(c: Config) -> list[Row]:
     """What adds to the stream in a layer, the last first."""
     turned = ", rotary positions" if c.positions == "rotary" else ""
     sees = "causal" if c.causal else "seeing both ways"
-    attention = [added("attention", f"{plural(c.heads, 'head')} of {c.d_head}, {sees}{turned}")] if c.heads else []
-    mlp = [added("MLP", f"{c.d_model} → {c.d_ff} → {c.d_model}, {c.activation}")] if c.d_ff else []
-    if c.place == "pre":
-        return [
-            *mlp,
-            *(norm(c, "└ reads through ") if mlp else []),
-            *attention,
-            *(norm(c, "└ reads through ") if attention else []),
-        ]
-    return [*(norm(c) if mlp else []), *mlp, *(norm(c) if attention else []), *attention]
+    heads = f"{c.heads} head{'' if c.heads == 1 else 's'} of {c.d_head}, {sees}{turned}"
+    rows: list[Row] = []
+    for name, what, there in (
+        ("MLP", f"{c.d_model} → {c.d_ff} → {c.d_model}, {c.activation}", c.d_ff),
+        ("attention", heads, c.heads),
+    ):
+        part = [Row("added", name, what)] if there else []
+        around = norm(c, "reads" if c.place == "pre" else "along") if there else []
+        rows += [*part, *around] if c.place == "pre" else [*around, *part]
+    return rows
 
 
-def norm(c: Config, before: str = "") -> list[str]:
-    if c.norm == "none":
-        return []
-    name = {"layer": "layer norm", "rms": "RMS norm"}[c.norm]
-    if before:
-        return [f"{STREAM}    {before}{name}, eps {c.eps:g}"]
-    return [along(name, f"eps {c.eps:g}")]
+def below(c: Config) -> list[Row]:
+    """What stands between the tokens and the first layer, the last first."""
+    places = POSITIONS.get(c.positions, "").format(N=c.block)
+    added = [Row("added", "positions", places)] if places else []
+    return [*added, Row("along", "embed", f"{c.vocab} → {c.d_model}")]
 
 
-def along(name: str, what: str) -> str:
-    """Something the stream goes through."""
-    return f"{STREAM}  {name:<12}{what}"
+def norm(c: Config, kind: Literal["along", "reads"]) -> list[Row]:
+    return [Row(kind, NORMS[c.norm], f"eps {c.eps:g}")] if c.norm in NORMS else []
 
 
-def added(name: str, what: str) -> str:
-    """Something that adds to the stream."""
-    return f"{STREAM[:-1]}⊕─ {name:<12}{what}"
+def draw(config: Config) -> str:
+    """The drawing in text, from the logits down to the tokens."""
+    lines = [f"             logits     T × {config.vocab}", "               ▲", *map(as_text, above(config)), STREAM]
+    if config.layers:
+        lines += [*bracketed(config), STREAM]
+    lines += [*map(as_text, below(config)), "               ▲", f"             tokens     T ≤ {config.block}"]
+    return "\n".join(lines)
 
 
-def plural(count: int, word: str) -> str:
-    return f"{count} {word}{'' if count == 1 else 's'}"
+def as_text(row: Row) -> str:
+    if row.kind == "reads":
+        return f"{STREAM}    └ reads through {row.name}, {row.what}"
+    stream = f"{STREAM} " if row.kind == "along" else f"{STREAM[:-1]}⊕─"
+    return f"{stream} {row.name:<12}{row.what}"
+
+
+def bracketed(c: Config) -> Iterator[str]:
+    """One layer, in a bracket with the number of layers."""
+    inside = [STREAM, *map(as_text, layer(c)), STREAM]
+    edges = ["╭", *"│" * (len(inside) - 2), "╰"]
+    for i, (edge, line) in enumerate(zip(edges, inside, strict=True)):
+        count = f"{c.layers:,} ×" if i == len(edges) // 2 else ""
+        yield f"{count:>10} {edge}{line[12:]}"
+
+
+def drawing(config: Config) -> Drawing:
+    """The same as a picture."""
+    parts = [above(config), layer(config) if config.layers else [], below(config)]
+    shapes: list[Shape] = [*end("logits", f"T × {config.vocab}", 16)]
+    y = 30.0
+    starts = []
+    for rows in parts:
+        starts.append(y + STEP / 2)
+        for row, under in pairwise([*rows, None]):
+            y += STEP
+            shapes += row_shapes(row, y, under is not None and under.kind == "reads") if row else []
+        y += 12 if rows else 0
+    bottom = y + STEP / 2
+    if parts[1]:
+        shapes = [*layer_frame(config, starts[1], starts[2] - 12), *shapes]
+    shapes += end("tokens", f"T ≤ {config.block}", bottom + 16)
+    longest = max(len(row.what) for rows in parts for row in rows)
+    stream = Line(MIDDLE, 28, MIDDLE, bottom + 4, "frame", width=3)
+    return Drawing(WORDS + 6.4 * longest + 12, bottom + 32, (stream, *shapes))
+
+
+def end(name: str, what: str, y: float) -> list[Label]:
+    return [Label(MIDDLE, y, name, "title", 13), Label(WORDS, y, what, size=12, anchor="start")]
+
+
+def layer_frame(c: Config, top: float, bottom: float) -> list[Shape]:
+    left = MIDDLE - NAME / 2 - 12
+    around = Polyline(((left + 10, top), (left, top), (left, bottom), (left + 10, bottom)), "frame")
+    return [around, Label(left - 8, (top + bottom) / 2, f"{c.layers:,} ×", "title", 13, "end")]
+
+
+def row_shapes(row: Row, y: float, is_read: bool) -> Iterator[Shape]:
+    """A box on the stream, or beside it with a plus where it adds; its reading, from below, through a norm."""
+    if row.kind == "reads":
+        yield Label(BESIDE + NAME / 2 + 12, y, f"reads through {row.name}, {row.what}", anchor="start")
+        return
+    if row.kind == "added":
+        yield Line(MIDDLE, y, BESIDE, y, "frame")
+        if is_read:
+            corner = (BESIDE + NAME / 2, y + STEP)
+            yield Polyline(((MIDDLE, corner[1]), corner, (corner[0], y)), "frame", width=1)
+    left = MIDDLE - NAME / 2 if row.kind == "along" else BESIDE
+    yield Box(left, y - 12, NAME, 24, "box")
+    yield Label(left + NAME / 2, y, row.name, "on-light", 12)
+    yield Label(WORDS, y, row.what, size=12, anchor="start")
+    if row.kind == "added":
+        yield Disc(MIDDLE, y, 8, "vertex")
+        yield Label(MIDDLE, y, "+", "on-light", 13)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from handloom.cli.live.progress import PAUSE, screen
 from handloom.cli.live.training import REFRESH, duration
 from handloom.discover.loop.progress import Progress, came_from
-from handloom.view.svg.charts import exact, finite, measured, said
+from handloom.view.svg.charts import exact, finite, measured, short_number
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -139,8 +139,8 @@ def curves(lines: Sequence[Mapping[str, Any]], room: int) -> list["Text"]:
 
     illegal = [finite(line.get("illegal")) for line in lines]
     kinds = {
-        "best": ([finite(line.get("best")) for line in lines], said),
-        "mean after": ([measured(line, "after", "mean") for line in lines], said),
+        "best": ([finite(line.get("best")) for line in lines], short_number),
+        "mean after": ([measured(line, "after", "mean") for line in lines], short_number),
         "legal": ([None if share is None else 1 - share for share in illegal], percent),
         "duplicates": ([finite(line.get("duplicates")) for line in lines], percent),
     }

@@ -19,8 +19,8 @@ import numpy as np
 
 from handloom.core import HandloomError
 from handloom.core.arrays import Array
+from handloom.view.colours import BLUE, rgb
 from handloom.view.figures.figure import STYLE, check_format, matplotlib_parts, write_figure
-from handloom.view.svg.heatmap import BLUE
 
 PANELS = 400  # as many as a picture may have
 TICKS = 48  # as many labels as fit on an axis
@@ -92,7 +92,7 @@ def panel_side(length: int, columns: int) -> float:
 def panel(axis: Any, pattern: Array, name: str, side: float) -> Any:
     from matplotlib.colors import LinearSegmentedColormap, PowerNorm
 
-    colours = LinearSegmentedColormap.from_list("attention", [(1, 1, 1), tuple(BLUE / 255), (0.02, 0.08, 0.2)])
+    colours = LinearSegmentedColormap.from_list("attention", [(1, 1, 1), tuple(rgb(BLUE)), (0.02, 0.08, 0.2)])
     smooth = len(pattern) > 60 * side  # more cells than dots: average rather than leave out
     image = axis.imshow(
         pattern, cmap=colours, norm=PowerNorm(0.5, 0.0, 1.0), interpolation="antialiased" if smooth else "nearest"

@@ -12,7 +12,8 @@ import numpy as np
 
 from handloom.core import HandloomError
 from handloom.core.checks import is_number
-from handloom.view.figures.figure import LINES, STYLE, check_format, matplotlib_parts, tidy, write_figure
+from handloom.view.colours import LINES
+from handloom.view.figures.figure import STYLE, check_format, matplotlib_parts, tidy, write_figure
 
 Metrics = Sequence[Mapping[str, Any]]  # the lines of metrics.jsonl
 

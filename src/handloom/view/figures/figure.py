@@ -8,7 +8,6 @@ from handloom.core import HandloomError
 from handloom.core.files import write_atomically
 
 FORMATS = (".png", ".svg", ".pdf")
-LINES = [("#1b6ca8", "o"), ("#c9561c", "s"), ("#3a7d44", "^"), ("#7a4f9a", "D"), ("#555555", "v")]
 STYLE = {"svg.hashsalt": "handloom", "svg.fonttype": "path", "text.parse_math": False}
 
 

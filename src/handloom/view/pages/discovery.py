@@ -1,15 +1,14 @@
-"""A run of discovery as one HTML file: the best construction, curves, histograms, pictures, the record's family tree.
+"""A run of discovery as one page: the best construction, curves, histograms, pictures, the record's family tree.
 
     discovery_page(Path("runs/isosceles-1"), problem, records, Path("page.html"))
 
-It reads run.json and metrics.jsonl of the run's folder. The page needs no network. Values that are missing, as those of
-the model in a run without one, are left out.
+It reads run.json and metrics.jsonl of the run's folder. Missing values, such as those of the model in a run without
+one, are left out.
 """
 
 import json
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from html import escape
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -18,11 +17,12 @@ from handloom.core.files import write_atomically
 from handloom.discover.loop.progress import came_from, started_from
 from handloom.discover.problem import Problem
 from handloom.runs import Folder
-from handloom.view.pages.discovery_style import SCRIPT, STYLE
-from handloom.view.svg.charts import LEFT, RIGHT, WIDE, Curve, chart, exact, finite, measured, said
+from handloom.view.pages.page import line as text
+from handloom.view.pages.page import page, table
+from handloom.view.svg.charts import LEFT, RIGHT, WIDE, Curve, chart, exact, finite, measured, short_number
 from handloom.view.svg.constructions import svg
-from handloom.view.svg.drawing import printable
-from handloom.view.svg.histograms import Bins, bins_for, histogram, small
+from handloom.view.svg.drawing import as_svg
+from handloom.view.svg.histograms import Bins, bins_for, histogram, thumbnail
 
 MOST_PICTURES, MOST_SMALL = 24, 16
 NEAREST, OLDEST = 12, 4  # of a long family tree
@@ -57,7 +57,7 @@ Metrics = Sequence[Mapping[str, Any]]  # the lines of metrics.jsonl
 def discovery_page(folder: Path, problem: Problem, records: Sequence[Found], out: Path) -> Path:
     """Write the page of a run, all or nothing."""
     about, lines = read_run(Path(folder))
-    write_atomically(Path(out), page(about, lines, problem, records).encode())
+    write_atomically(Path(out), as_page(about, lines, problem, records).encode())
     return Path(out)
 
 
@@ -77,13 +77,10 @@ def checked(stats: Any) -> dict[str, Any] | None:
     return stats | {"histogram": stats["histogram"] if isinstance(stats.get("histogram"), dict) else {}}
 
 
-def page(about: Mapping[str, Any], lines: Metrics, problem: Problem, records: Sequence[Found]) -> str:
+def as_page(about: Mapping[str, Any], lines: Metrics, problem: Problem, records: Sequence[Found]) -> str:
     """The page as text."""
     name = str(about.get("problem") or problem)
     ranked = sorted(records, key=lambda record: -record.score)
-    axis = f'data-left="{LEFT}" data-right="{WIDE - RIGHT}"'
-    if lines:
-        axis += f' data-first="{lines[0]["generation"]}" data-last="{lines[-1]["generation"]}"'
     body = [
         hero(name, about, lines, problem, ranked),
         curves(lines),
@@ -92,19 +89,7 @@ def page(about: Mapping[str, Any], lines: Metrics, problem: Problem, records: Se
         family(problem, ranked),
         settings(about),
     ]
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        f"<title>{text(name)}</title>"
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<style>{STYLE}</style></head>\n<body {axis}>\n"
-        + "\n".join(filter(None, body))
-        + f"\n<dialog></dialog>\n<script>{SCRIPT}</script>\n</body></html>\n"
-    )
-
-
-def text(value: object) -> str:
-    """As HTML can hold it, in one line."""
-    return escape(printable(" ".join(str(value).split())))
+    return page(name, "\n".join(filter(None, body)), ["generations.js", "enlarge.js"], wide=True)
 
 
 def hero(name: str, about: Mapping[str, Any], lines: Metrics, problem: Problem, ranked: Sequence[Found]) -> str:
@@ -115,7 +100,7 @@ def hero(name: str, about: Mapping[str, Any], lines: Metrics, problem: Problem, 
     look, words = against(best, problem.best_known)
     source = f'<p class="soft">Best known: {text(problem.source)}</p>' if problem.source else ""
     drawn = picture(problem, ranked[0].construction) if ranked else ""
-    shape = "bare" if not drawn else "wide" if is_wide(problem) else ""
+    shape = "bare" if not drawn else "across" if is_wide(problem) else ""
     return (
         f'<header class="hero {shape}"><div><p class="eyebrow">handloom discover</p><h1>{text(name)}</h1>'
         + (f"<p>{text(problem.about)}</p>" if problem.about else "")
@@ -141,7 +126,7 @@ def only_greedy(lines: Metrics, ranked: Sequence[Found]) -> str:
     searched = any(line.get(kind) for line in lines for kind in KINDS)
     if searched or not ranked or any((record.origin or {}).get("how") != "greedy" for record in ranked):
         return ""
-    return " The run ended before its first search did: what it has is only greedy."
+    return " The run ended before its first search: what it has is only greedy."
 
 
 def account(about: Mapping[str, Any], lines: Metrics, count: int) -> str:
@@ -153,16 +138,16 @@ def account(about: Mapping[str, Any], lines: Metrics, count: int) -> str:
     searched = sum(int(measured(line, "searched", "count") or 0) for line in lines)
     sampled = [line for line in lines if line.get("before") is not None and (finite(line.get("sampled")) or 0) > 0]
     words = f"{plural(len(lines), 'generation')}{took}. "
-    words += f"Search alone made {plural(searched, 'construction')}. " if searched else ""
+    words += f"Search alone found {plural(searched, 'construction')}. " if searched else ""
     if sampled:
         total = sum(line["sampled"] for line in sampled)
         bad = sum(line["sampled"] * share(line, "illegal") for line in sampled)
         again = sum(line["sampled"] * share(line, "duplicates") for line in sampled)
-        words += f"The transformer wrote {plural(int(total), 'sample')}; {bad / total:.0%} could not be read as "
-        words += f"constructions, {again / total:.0%} had been there before. "
+        words += f"The transformer proposed {plural(int(total), 'sample')}; {bad / total:.0%} were not "
+        words += f"constructions, {again / total:.0%} were already known. "
     else:
-        learnt = any(line.get("loss") is not None for line in lines)
-        words += "The model was not yet asked for samples. " if learnt else "No model was used. "
+        trained = any(line.get("loss") is not None for line in lines)
+        words += "The model has not been sampled yet. " if trained else "No model was used. "
     words += f"{plural(count, 'record')}, each verified exactly."
     made = [f"seed {about['seed']}"] if about.get("seed") is not None else []
     made += [f"handloom {about['handloom']}"] if about.get("handloom") else []
@@ -178,7 +163,7 @@ def plural(count: int, noun: str) -> str:
 
 
 def curves(lines: Metrics) -> str:
-    """All that is measured, over the generations, if there are several."""
+    """Everything that is measured, over the generations, if there are several."""
     if len(lines) < 2:
         return ""
     generations = [line["generation"] for line in lines]
@@ -198,13 +183,15 @@ def curves(lines: Metrics) -> str:
         chart("Samples that are constructions", [Curve("Legal", "after", legal)], generations, share=True),
         chart("Samples seen before", [Curve("Duplicates", "after", values("duplicates"))], generations, share=True),
         chart("Temperature", [Curve("Temperature", "after", values("temperature"))], generations),
-        chart("Loss a token", [Curve("Loss", "after", [finite(line.get("loss")) for line in lines])], generations),
+        chart("Loss per token", [Curve("Loss", "after", [finite(line.get("loss")) for line in lines])], generations),
     ]
     if not any(charts):
         return ""
     legend = "".join(f'<span><i class="{look}"></i>{name}</span>' for _, name, look in looks)
     legend += '<span><i class="best"></i>Best so far</span>'
-    return f'<h2>Over the generations</h2><div class="legend">{legend}</div><div class="charts">{"".join(charts)}</div>'
+    axis = f'data-left="{LEFT}" data-right="{WIDE - RIGHT}" data-first="{generations[0]}" data-last="{generations[-1]}"'
+    figures = f'<div class="charts" {axis}>{"".join(charts)}</div>'
+    return f'<h2>Over the generations</h2><div class="legend">{legend}</div>{figures}'
 
 
 def histograms(lines: Metrics, best_known: float | None) -> str:
@@ -218,7 +205,7 @@ def histograms(lines: Metrics, best_known: float | None) -> str:
     few = sorted(
         {round(last * k / max(1, MOST_SMALL - 1)) for k in range(MOST_SMALL)} if last >= MOST_SMALL else range(last + 1)
     )
-    smalls = "".join(thumbnail(i, kept[i], bins) for i in few)
+    smalls = "".join(small(i, kept[i], bins) for i in few)
     slider = (
         f'<div class="slider"><output>Generation {kept[last]["generation"]}</output>'
         f'<input type="range" min="0" max="{last}" value="{last}" aria-label="generation"></div>'
@@ -241,22 +228,23 @@ def generation(line: Mapping[str, Any], bins: Bins, hidden: bool) -> str:
         illegal = share(line, "illegal") * (finite(line.get("sampled")) or 0) if kind == "before" else 0
         told = [("mean", "mean"), ("median", "median"), ("top_fifth", "mean of the top fifth"), ("max", "max")]
         known = [
-            f"{words} {said(round(value, 2))}"
+            f"{words} {short_number(round(value, 2))}"
             for key, words in told
             if (value := measured(line, kind, key)) is not None
         ]
         caption = f"<figcaption><b>{name}</b> · {', '.join(known)}</figcaption>"
-        figures.append(f"<figure>{caption}{histogram(stats.get('histogram'), bins, look, round(illegal))}</figure>")
+        drawn = histogram(stats.get("histogram"), bins, look, round(illegal))
+        figures.append(f"<figure>{caption}{as_svg(drawn)}</figure>")
     return (
         f'<div class="generation" data-generation="{line["generation"]}"{" hidden" * hidden}>{"".join(figures)}</div>'
     )
 
 
-def thumbnail(i: int, line: Mapping[str, Any], bins: Bins) -> str:
+def small(i: int, line: Mapping[str, Any], bins: Bins) -> str:
     """What the model made before and after local search; without a model what search found."""
     kinds = ("before", "after") if line.get("before") else ("searched", "after")
-    drawn = small([((line.get(kind) or {}).get("histogram"), KINDS[kind][1]) for kind in kinds], bins)
-    return f'<button data-at="{i}">{drawn}{line["generation"]}</button>'
+    drawn = thumbnail([((line.get(kind) or {}).get("histogram"), KINDS[kind][1]) for kind in kinds], bins)
+    return f'<button data-at="{i}">{as_svg(drawn)}{line["generation"]}</button>'
 
 
 def is_wide(problem: Problem) -> bool:
@@ -288,7 +276,7 @@ def gallery(problem: Problem, ranked: Sequence[Found]) -> str:
         return ""
     more = f" {len(ranked) - MOST_PICTURES:,} more are in the store." if len(ranked) > MOST_PICTURES else ""
     cards = "".join(card(problem, record) for record in ranked[:MOST_PICTURES])
-    wide = " wide" * is_wide(problem)
+    wide = " across" * is_wide(problem)
     return f'<h2>The best constructions</h2><p>A click enlarges them.{more}</p><div class="cards{wide}">{cards}</div>'
 
 
@@ -315,8 +303,8 @@ def family(problem: Problem, ranked: Sequence[Found]) -> str:
     if len(cards) > NEAREST + OLDEST + 1:
         between = f'<span class="soft">{len(cards) - NEAREST - OLDEST} more</span>'
         cards = [*cards[:NEAREST], between, *cards[-OLDEST:]]
-    drawn = '<span class="arrow">→</span>'.join(cards[::-1])
-    wide = " wide" * is_wide(problem)
+    drawn = '<span class="then">→</span>'.join(cards[::-1])
+    wide = " across" * is_wide(problem)
     told = f"Each was found by a search that began with the one before it. The oldest record: {words}."
     return f'<h2>Where the record comes from</h2><p>{text(told)}</p><div class="tree{wide}">{drawn}</div>'
 
@@ -335,9 +323,9 @@ def settings(about: Mapping[str, Any]) -> str:
     """All settings of the run, in a table that opens."""
     kept = about.get("settings")
     listed = {**about, **kept} if isinstance(kept, Mapping) else dict(about)
-    rows = "".join(
-        f"<tr><td>{text(key)}</td><td>{text(value if isinstance(value, str) else json.dumps(value))}</td></tr>"
+    rows = [
+        (key, value if isinstance(value, str) else json.dumps(value))
         for key, value in listed.items()
         if key != "settings"
-    )
-    return f"<h2>Settings</h2><details><summary>All settings of this run</summary><table>{rows}</table></details>"
+    ]
+    return f"<h2>Settings</h2><details><summary>All settings of this run</summary>{table(rows)}</details>"

@@ -1,22 +1,25 @@
-"""Small charts for pages: lines over the generations of a run, as SVG whose colours the page decides.
+"""Small charts for pages: lines over the generations or the steps of a run.
 
     >>> ticks(0, 28)
     [0, 10, 20]
     >>> ticks(27, 27)
     [27]
 
-All charts of a page have the same size and the same axis of generations, so that one cursor can run through them all.
+All charts of a page have the same size and the same horizontal axis, so that one cursor can run through them all.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import groupby
 from typing import Any
 
+from handloom.view.svg.drawing import Disc, Drawing, Label, Line, Polyline, Shape, as_svg
+
 WIDE, TALL = 290, 180
-LEFT, RIGHT, TOP, BOTTOM = 40, 8, 10, 26  # room around what is drawn
-DOTS = 40  # up to so many points are marked one by one
+LEFT, RIGHT, TOP, BOTTOM = 40, 8, 10, 26  # margins
+DOTS = 40  # up to this many points are marked one by one
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,7 @@ class Curve:
     """A line of a chart; where a value is missing it has a gap."""
 
     name: str
-    look: str  # a class of the page's style
+    look: str  # one of drawing.SERIES
     values: Sequence[float | None]
 
 
@@ -40,7 +43,7 @@ def measured(line: Mapping[str, Any], kind: str, measure: str) -> float | None:
     return finite(stats.get(measure)) if isinstance(stats, Mapping) else None
 
 
-def said(value: float) -> str:
+def short_number(value: float) -> str:
     """A number for people: 28, 16.7, 0.031."""
     if value == int(value) and abs(value) < 1e15:
         return f"{int(value):,}"
@@ -78,20 +81,26 @@ class Axis:
         return round(self.start + share * (self.end - self.start), 1)
 
 
-def chart(title: str, curves: Sequence[Curve], generations: Sequence[int], share: bool = False) -> str:
-    """A figure with the curves that have values; nothing if none has. Shares go from 0 to 100 %."""
-    curves = [curve for curve in curves if any(value is not None for value in curve.values)]
+def chart(title: str, curves: Sequence[Curve], over: Sequence[int], share: bool = False) -> str:
+    """A figure with those curves that have two values or more, over generations or steps; empty if none has. Shares go
+    from 0 to 100 %."""
+    curves = [curve for curve in curves if sum(value is not None for value in curve.values) > 1]
     if not curves:
         return ""
+    picture = as_svg(chart_drawing(curves, over, share), kind="chart")
+    return f"<figure><figcaption>{escape(title)}</figcaption>{picture}</figure>"
+
+
+def chart_drawing(curves: Sequence[Curve], over: Sequence[int], share: bool) -> Drawing:
     known = [value for curve in curves for value in curve.values if value is not None]
     low, high = (0.0, 1.0) if share else padded(min(known), max(known))
-    x = Axis(generations[0], generations[-1], LEFT, WIDE - RIGHT)
+    x = Axis(over[0], over[-1], LEFT, WIDE - RIGHT)
     y = Axis(low, high, TALL - BOTTOM, TOP)
-    parts = [*level_lines(y, share), *generation_names(x, generations)]
-    parts += [drawn for curve in curves for drawn in line(curve, generations, x, y)]
-    cursor = f'<line class="cursor" y1="{TOP}" y2="{TALL - BOTTOM}" x1="-9" x2="-9"/>'
-    picture = f'<svg class="chart" viewBox="0 0 {WIDE} {TALL}" role="img">{"".join(parts)}{cursor}</svg>'
-    return f"<figure><figcaption>{escape(title)}</figcaption>{picture}</figure>"
+    whole = all(isinstance(value, int) for value in known)
+    shapes: list[Shape] = [*levels(y, share, whole), *names_below(x, over)]
+    for curve in curves:
+        shapes += curve_shapes(curve, over, x, y)
+    return Drawing(WIDE, TALL, (*shapes, Line(-9, TOP, -9, TALL - BOTTOM, "cursor")))  # a script moves it
 
 
 def padded(low: float, high: float) -> tuple[float, float]:
@@ -100,34 +109,29 @@ def padded(low: float, high: float) -> tuple[float, float]:
     return low - room, high + room
 
 
-def level_lines(y: Axis, share: bool) -> list[str]:
-    parts = []
-    for tick in [0, 0.25, 0.5, 0.75, 1.0] if share else ticks(y.low, y.high):
-        name = f"{tick:.0%}".replace("%", " %") if share else said(tick)
-        parts.append(f'<path class="level" d="M{LEFT} {y.at(tick)}H{WIDE - RIGHT}"/>')
-        parts.append(f'<text class="tick" x="{LEFT - 6}" y="{y.at(tick)}" dy=".35em" text-anchor="end">{name}</text>')
-    return parts
+def levels(y: Axis, share: bool, whole: bool) -> Iterator[Shape]:
+    """Lines across the chart, and their numbers; of whole scores only whole ones."""
+    drawn = [0, 0.25, 0.5, 0.75, 1.0] if share else ticks(y.low, y.high)
+    drawn = [tick for tick in drawn if isinstance(tick, int) or not whole or share]
+    yield from (Line(LEFT, y.at(tick), WIDE - RIGHT, y.at(tick), "level") for tick in drawn)
+    for tick in drawn:
+        name = f"{tick:.0%}".replace("%", " %") if share else short_number(tick)
+        yield Label(LEFT - 6, y.at(tick), name, "tick", anchor="end")
 
 
-def generation_names(x: Axis, generations: Sequence[int]) -> list[str]:
-    whole = sorted({round(tick) for tick in ticks(generations[0], generations[-1], 5)})
-    return [
-        f'<text class="tick" x="{x.at(tick)}" y="{TALL - 8}" text-anchor="middle">{tick}</text>'
-        for tick in whole
-        if generations[0] <= tick <= generations[-1]
-    ]
+def names_below(x: Axis, over: Sequence[int]) -> Iterator[Label]:
+    for tick in sorted({round(tick) for tick in ticks(over[0], over[-1], 4)}):
+        if over[0] <= tick <= over[-1]:
+            yield Label(x.at(tick), TALL - 12, short_number(tick), "tick")
 
 
-def line(curve: Curve, generations: Sequence[int], x: Axis, y: Axis) -> list[str]:
-    """The curve as a path, and its points where there are few, or where one stands alone."""
-    places = [None if v is None else (x.at(g), y.at(v)) for g, v in zip(generations, curve.values, strict=True)]
-    path, pen = "", "M"
-    for place in places:
-        path, pen = (path + f"{pen}{place[0]} {place[1]}", "L") if place else (path, "M")
-    alone = [
-        place
-        for before, place, after in zip([None, *places], places, [*places[1:], None], strict=False)
-        if place and (len(places) <= DOTS or not (before or after))
-    ]
-    dots = "".join(f'<circle cx="{px}" cy="{py}" r="2.4"/>' for px, py in alone)
-    return [f'<g class="{curve.look}"><title>{escape(curve.name)}</title><path class="line" d="{path}"/>{dots}</g>']
+def curve_shapes(curve: Curve, over: Sequence[int], x: Axis, y: Axis) -> Iterator[Shape]:
+    """A line for each run of values without a gap, and dots where there are few, or where one stands alone."""
+    places = [None if v is None else (x.at(at), y.at(v)) for at, v in zip(over, curve.values, strict=True)]
+    pieces = [list(filter(None, piece)) for there, piece in groupby(places, key=bool) if there]
+    width = 1.4 if curve.look == "best" else 1.8
+    yield from (Polyline(tuple(p), f"{curve.look}-line", curve.name, width) for p in pieces if len(p) > 1)
+    if curve.look != "best":
+        for piece in pieces:
+            if len(places) <= DOTS or len(piece) == 1:
+                yield from (Disc(*place, 2.4, curve.look) for place in piece)

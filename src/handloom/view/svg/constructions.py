@@ -2,7 +2,7 @@
 
     draw(grid(16, 16), construction, "best.svg", "isosceles:n=16, 28 points")
 
-A grid is drawn as the array that a score is given: the first coordinate counts the rows from above, the second the
+A grid is drawn as the array that a score function receives: the first coordinate counts rows from above, the second
 columns. With more coordinates there are grids in a grid, in turn side by side and below each other: {0, 1, 2}⁶ comes
 out as 27 × 27. A permutation is its matrix, a graph a circle of vertices, a set of whole numbers a ruler.
 """
@@ -17,7 +17,8 @@ from pathlib import Path
 from handloom.core import HandloomError
 from handloom.core.files import write_atomically
 from handloom.discover.spaces import Construction, Space
-from handloom.view.svg.drawing import ACCENT, Box, Disc, Drawing, Label, Line, Shape, as_svg, write_png
+from handloom.view.figures.painting import write_png
+from handloom.view.svg.drawing import Box, Disc, Drawing, Label, Line, Shape, as_svg
 
 MARGIN = 12
 MOST_WIDE = 600  # of a grid
@@ -33,7 +34,7 @@ def draw(space: Space, construction: Construction, path: str | Path, title: str 
     """Write the picture to a .svg or a .png file."""
     path = Path(path)
     if path.suffix.lower() not in ENDINGS:
-        raise HandloomError(f"{path} is not a kind of picture that is drawn here; name it {' or '.join(ENDINGS)}")
+        raise HandloomError(f"{path}: not a kind of picture that is drawn here; name it {' or '.join(ENDINGS)}")
     if path.suffix.lower() == ".png":
         write_png(drawing(space, construction), path, title)
     else:
@@ -233,15 +234,10 @@ def word_drawing(space: Space, construction: Construction) -> Drawing:
     for i, letter in enumerate(construction):
         row, column = divmod(i, in_a_row)
         x, y, share = left + cell * column, MARGIN + step * row, letter / max(1, len(space.elements) - 1)
-        boxes.append(Box(x, y, cell - 1, cell - 1, "chosen", f"{space.elements[letter]}, place {i}", shade(share)))
+        hint = f"{space.elements[letter]}, place {i}"
+        boxes.append(Box(x, y, cell - 1, cell - 1, "chosen", hint, round(0.12 + 0.88 * share, 3)))
         part = "on-dark" if share > 0.5 else "on-light"
         letters.append(Label(x + (cell - 1) / 2, y + (cell - 1) / 2, space.elements[letter], part, 0.55 * cell))
     names = [Label(left - 8, MARGIN + step * i + cell / 2, str(i * in_a_row), anchor="end") for i in range(rows)]
     shown = [*(names if rows > 1 and cell >= 10 else []), *sorted(letters, key=lambda a: a.part)] if cell >= 10 else []
     return Drawing(left + MARGIN + cell * in_a_row, 2 * MARGIN + step * rows, (*boxes, *shown))
-
-
-def shade(share: float) -> str:
-    """From pale, at 0, to the accent colour, at 1."""
-    pale, full = (0xE6, 0xEE, 0xF5), [int(ACCENT[i : i + 2], 16) for i in (1, 3, 5)]
-    return "#" + "".join(f"{round(a + share * (b - a)):02x}" for a, b in zip(pale, full, strict=True))

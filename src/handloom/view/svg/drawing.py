@@ -1,32 +1,67 @@
-"""A drawing: discs, lines, boxes and labels, each with a part to play, written as SVG or painted by Matplotlib.
+"""A drawing: discs, lines, boxes and labels, each with a part to play, written as SVG.
 
     >>> dot = Drawing(20, 20, (Disc(10, 10, 6, "chosen", "(0, 0)"),))
     >>> print(as_svg(dot))  # doctest: +ELLIPSIS
     <svg ...<circle cx="10" cy="10" r="6"><title>(0, 0)</title></circle></g></svg>
 
-What something looks like depends on its part alone. The parts are classes in the SVG, so that a page can give them
-other colours, as for a dark screen.
+All SVG is written here. What something looks like depends on its part alone: `LOOKS` has the colours on white paper.
+The parts are classes in the SVG, so that a page can give them other colours, as for a dark screen.
 """
 
 import re
-import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from html import escape
 from itertools import groupby
-from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
-from handloom.view.figures.figure import LINES, STYLE, matplotlib_parts, write_figure
+from handloom.view.colours import BLUE, CARD, FRAME, GREEN, GREY, GRID, INK, ORANGE, PAPER, SOFT
 
-ACCENT = LINES[0][0]
-FILLS = {"paper": "#ffffff", "chosen": ACCENT, "vertex": "#ffffff", "box": "#f4f4f1", "label": "#666666",
-         "title": "#222222", "on-dark": "#ffffff", "on-light": "#222222"}  # fmt: skip
-STROKES = {"grid": "#dcdcd6", "frame": "#9a9a94", "chosen-line": ACCENT, "vertex": "#444444", "box": "#dcdcd6"}
-FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"
+SANS = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"
+MONO = "'DejaVu Sans Mono', Menlo, Consolas, monospace"
 LONGEST = 100  # characters of a title
 TITLE = 34  # height of its line
-UNITS = 80  # to an inch
-POINTS = 72 / UNITS  # points to a unit
+
+
+class Look(NamedTuple):
+    fill: str = "none"
+    stroke: str = ""
+    thick: float = 0  # width of the stroke, if not 1
+    dash: str = ""
+    font: str = ""
+    opacity: float = 1.0
+
+
+SERIES = {"search": GREY, "before": ORANGE, "after": BLUE, "best": INK}  # what charts and histograms compare
+LOOKS = {
+    "paper": Look(PAPER),
+    "title": Look(INK),
+    "label": Look(SOFT),
+    "tick": Look(SOFT),
+    "level": Look(stroke=GRID),
+    "name": Look(INK, font=MONO),  # of a row or a column
+    "place": Look(SOFT, font=MONO),  # its number
+    "chosen": Look(BLUE),
+    "chosen-line": Look(stroke=BLUE),
+    "on-dark": Look(PAPER),
+    "on-light": Look(INK),
+    "grid": Look(stroke=GRID),
+    "frame": Look(stroke=FRAME),
+    "vertex": Look(PAPER, "#444444"),
+    "box": Look(CARD, GRID),
+    "plus": Look(BLUE, GRID),
+    "minus": Look(ORANGE, GRID),
+    "shade-plus": Look(BLUE),
+    "shade-minus": Look(ORANGE),
+    "mark": Look("none", INK, 1.6),
+    "known": Look(stroke=GREEN, thick=1.6, dash="4 3"),
+    "illegal": Look("none", ORANGE, dash="3 2"),
+    "cursor": Look(stroke=SOFT),
+    **{name: Look(colour) for name, colour in SERIES.items()},
+    **{f"{name}-line": Look(stroke=colour) for name, colour in SERIES.items()},
+    **{f"{name}-pale": Look(colour, opacity=0.55) for name, colour in SERIES.items()},
+    "best-line": Look(stroke=INK, dash="5 3"),
+}
 
 
 @dataclass(frozen=True)
@@ -35,7 +70,7 @@ class Disc:
     y: float
     r: float
     part: str
-    hint: str = ""  # what is said when the mouse rests on it
+    hint: str = ""  # shown when the mouse rests on it
 
 
 @dataclass(frozen=True)
@@ -50,6 +85,14 @@ class Line:
 
 
 @dataclass(frozen=True)
+class Polyline:
+    points: tuple[tuple[float, float], ...]
+    part: str
+    hint: str = ""
+    width: float = 1.8
+
+
+@dataclass(frozen=True)
 class Box:
     x: float
     y: float
@@ -57,7 +100,7 @@ class Box:
     height: float
     part: str
     hint: str = ""
-    fill: str = ""  # instead of what its part says
+    opacity: float = 1.0  # of its fill, so that what lies below it, paper of any colour, is the other end of a scale
 
 
 @dataclass(frozen=True)
@@ -68,10 +111,11 @@ class Label:
     part: str = "label"
     size: float = 11
     anchor: str = "middle"
+    upwards: bool = False  # turned by a quarter
     hint: str = ""
 
 
-Shape = Disc | Line | Box | Label
+Shape = Disc | Line | Polyline | Box | Label
 
 
 @dataclass(frozen=True)
@@ -87,41 +131,64 @@ def titled(drawing: Drawing, title: str) -> Drawing:
     title = title if len(title) <= LONGEST else title[: LONGEST - 1] + "…"
     width = max(drawing.width, 8.6 * len(title) + 28 if title else 0)
     down, right = (TITLE if title else 0), (width - drawing.width) / 2
-    moved = tuple(shifted(shape, right, down) for shape in drawing.shapes)
     words = (Label(width / 2, 22, title, "title", 14),) if title else ()
     paper = Box(0, 0, width, drawing.height + down, "paper")
-    return Drawing(width, drawing.height + down, (paper, *words, *moved))
+    return Drawing(width, drawing.height + down, (paper, *words, *moved(drawing, right, down)))
 
 
-def shifted(shape: Shape, right: float, down: float) -> Shape:
-    moved: dict[str, Any] = {"x": shape.x + right, "y": shape.y + down}
-    if isinstance(shape, Line):
-        moved |= {"to_x": shape.to_x + right, "to_y": shape.to_y + down}
-    return replace(shape, **moved)
+def beside(*drawings: Drawing) -> Drawing:
+    """Drawings next to each other, as one."""
+    shapes, right = [], 0.0
+    for drawing in drawings:
+        shapes += list(moved(drawing, right, 0))
+        right += drawing.width
+    return Drawing(right, max(drawing.height for drawing in drawings), tuple(shapes))
 
 
-def as_svg(drawing: Drawing, title: str = "") -> str:
-    """One SVG, no library."""
+def moved(drawing: Drawing, right: float, down: float) -> Iterator[Shape]:
+    """The shapes of a drawing, elsewhere."""
+    for shape in drawing.shapes:
+        if isinstance(shape, Polyline):
+            yield replace(shape, points=tuple((x + right, y + down) for x, y in shape.points))
+        elif isinstance(shape, Line):
+            to_x, to_y = shape.to_x + right, shape.to_y + down
+            yield replace(shape, x=shape.x + right, y=shape.y + down, to_x=to_x, to_y=to_y)
+        else:
+            yield replace(shape, x=shape.x + right, y=shape.y + down)
+
+
+def as_svg(drawing: Drawing, title: str = "", kind: str = "") -> str:
+    """The drawing as one SVG; `kind` is its class on a page."""
     whole = titled(drawing, title)
     width, height = number(whole.width), number(whole.height)
     groups = [group(part, list(shapes)) for part, shapes in groupby(whole.shapes, key=lambda shape: shape.part)]
+    about = (f' class="{kind}"' if kind else "") + (f' aria-label="{clean(title)}"' if title else "")
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-        f'font-family="{FONT}" role="img">' + "".join(groups) + "</svg>"
+        f'font-family="{SANS}" role="img"{about}>' + "".join(groups) + "</svg>"
     )
 
 
 def group(part: str, shapes: list[Shape]) -> str:
     """Shapes that play the same part; those without a hint need no elements of their own."""
-    fill, stroke = FILLS.get(part, "none"), STROKES.get(part)
-    look = f'fill="{fill}"' + (f' stroke="{stroke}"' if stroke else "")
+    look = LOOKS.get(part, Look())
+    style = {"fill": look.fill, "stroke": look.stroke, "stroke-dasharray": look.dash, "font-family": look.font}
+    style["stroke-width"] = number(look.thick) if look.thick else ""
+    style["fill-opacity"] = number(look.opacity) if look.opacity != 1 else ""
     plain = [shape for shape in shapes if isinstance(shape, Line | Box) and not shape.hint]
     paths = "".join(
-        f'<path d="{"".join(map(path, same))}"{f""" stroke-width="{number(width)}" """.rstrip() if width else ""}/>'
-        for width, same in groupby(plain, key=lambda shape: shape.width if isinstance(shape, Line) else 0)
+        f'<path d="{"".join(map(path, same))}"{attributes}/>' for attributes, same in groupby(plain, key=alike)
     )
-    own = "".join(element(shape) for shape in shapes if shape.hint or isinstance(shape, Disc | Label))
-    return f'<g class="{part}" {look}>{paths}{own}</g>'
+    own = "".join(element(shape) for shape in shapes if shape.hint or not isinstance(shape, Line | Box))
+    written = "".join(f' {name}="{value}"' for name, value in style.items() if value)
+    return f'<g class="{part}"{written}>{paths}{own}</g>'
+
+
+def alike(shape: Line | Box) -> str:
+    """The attributes of a path, which all of its shapes share."""
+    if isinstance(shape, Line):
+        return f' stroke-width="{number(shape.width)}"' if shape.width != 1 else ""
+    return f' fill-opacity="{number(shape.opacity)}"' if shape.opacity != 1 else ""
 
 
 def path(shape: Line | Box) -> str:
@@ -133,20 +200,28 @@ def path(shape: Line | Box) -> str:
 def element(shape: Shape) -> str:
     """One shape as an element of its own, with its hint."""
     hint = f"<title>{clean(shape.hint)}</title>" if shape.hint else ""
-    at = f'x="{number(shape.x)}" y="{number(shape.y)}"'
     match shape:
-        case Disc():
-            return f'<circle cx="{number(shape.x)}" cy="{number(shape.y)}" r="{number(shape.r)}">{hint}</circle>'
-        case Line():
-            ends = f'x1="{number(shape.x)}" y1="{number(shape.y)}" x2="{number(shape.to_x)}" y2="{number(shape.to_y)}"'
-            return f'<line {ends} stroke-width="{number(shape.width)}">{hint}</line>'
-        case Box():
-            fill = f' fill="{shape.fill}"' if shape.fill else ""
-            return f'<rect {at} width="{number(shape.width)}" height="{number(shape.height)}"{fill}>{hint}</rect>'
+        case Disc(x, y, r):
+            return f'<circle cx="{number(x)}" cy="{number(y)}" r="{number(r)}">{hint}</circle>'
+        case Line(x, y, to_x, to_y):
+            ends = f'x1="{number(x)}" y1="{number(y)}" x2="{number(to_x)}" y2="{number(to_y)}"'
+            return f"<line {ends}{alike(shape)}>{hint}</line>"
+        case Polyline(points):
+            places = " ".join(f"{number(x)},{number(y)}" for x, y in points)
+            return f'<polyline points="{places}" stroke-width="{number(shape.width)}">{hint}</polyline>'
+        case Box(x, y, width, height):
+            at = f'x="{number(x)}" y="{number(y)}" width="{number(width)}" height="{number(height)}"'
+            return f"<rect {at}{alike(shape)}>{hint}</rect>"
         case Label():
-            style = f'font-size="{number(shape.size)}" text-anchor="{shape.anchor}"'
-            weight = ' font-weight="600"' if shape.part == "title" else ""
-            return f'<text {at} dy=".36em" {style}{weight}>{clean(shape.text)}</text>'
+            return text(shape, hint)
+
+
+def text(label: Label, hint: str) -> str:
+    x, y = number(label.x), number(label.y)
+    style = f'font-size="{number(label.size)}" text-anchor="{label.anchor}"'
+    style += ' font-weight="600"' if label.part == "title" else ""
+    style += f' transform="rotate(-90 {x} {y})"' if label.upwards else ""
+    return f'<text x="{x}" y="{y}" dy=".36em" {style}>{clean(label.text)}{hint}</text>'
 
 
 def number(value: float) -> str:
@@ -161,53 +236,3 @@ def clean(text: str) -> str:
 
 def printable(text: str) -> str:
     return re.sub("[^\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "\ufffd", text)
-
-
-def write_png(drawing: Drawing, path: Path, title: str = "") -> None:
-    """The same, painted by Matplotlib."""
-    whole = titled(drawing, title)
-    figure_class, styles = matplotlib_parts()
-    with styles(STYLE), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing")  # a letter that no font here has is a box
-        figure = figure_class(figsize=(whole.width / UNITS, whole.height / UNITS))
-        axis = figure.add_axes((0, 0, 1, 1))
-        axis.set(xlim=(0, whole.width), ylim=(whole.height, 0))
-        axis.axis("off")
-        groups = groupby(whole.shapes, key=lambda shape: shape.part)
-        for order, (part, shapes) in enumerate(groups):
-            paint(axis, part, list(shapes), order)
-        write_figure(figure, path)
-
-
-def paint(axis: Any, part: str, shapes: list[Shape], order: int) -> None:
-    """Shapes that play the same part."""
-    from matplotlib.collections import LineCollection, PatchCollection
-
-    stroke = STROKES.get(part, "none")
-    if lines := [shape for shape in shapes if isinstance(shape, Line)]:
-        ends = [((line.x, line.y), (line.to_x, line.to_y)) for line in lines]
-        widths = [POINTS * line.width for line in lines]
-        axis.add_collection(LineCollection(ends, colors=stroke, linewidths=widths, zorder=order))
-    if areas := [shape for shape in shapes if isinstance(shape, Disc | Box)]:
-        fills = [getattr(shape, "fill", "") or FILLS.get(part, "none") for shape in areas]
-        look: Any = {"facecolors": fills if len(set(fills)) > 1 else fills[0], "edgecolors": stroke}
-        patches = [patch(shape) for shape in areas]
-        axis.add_collection(PatchCollection(patches, linewidths=POINTS, zorder=order, **look))
-    for shape in shapes:
-        if isinstance(shape, Label):
-            write(axis, shape, order)
-
-
-def patch(shape: Disc | Box) -> Any:
-    from matplotlib.patches import Circle, Rectangle
-
-    if isinstance(shape, Disc):
-        return Circle((shape.x, shape.y), shape.r)
-    return Rectangle((shape.x, shape.y), shape.width, shape.height)
-
-
-def write(axis: Any, label: Label, order: int) -> None:
-    side = {"start": "left", "middle": "center", "end": "right"}[label.anchor]
-    weight = "bold" if label.part == "title" else "normal"
-    style = {"color": FILLS[label.part], "fontsize": POINTS * label.size, "fontweight": weight, "zorder": order}
-    axis.text(label.x, label.y, printable(label.text), ha=side, va="center_baseline", **style)

@@ -1,90 +1,106 @@
-"""A matrix as a picture: one SVG, no library, opens anywhere.
+"""A matrix as a picture: zero is paper, blue above, orange below, as strong as the largest entry.
 
-White is zero, blue above, orange below, as strong as the largest entry; rows and columns carry names. A cell tells its
-value when the mouse rests on it.
+    as_svg(heatmap([[1, 0], [-0.5, 0.5]], ["a", "b"], ["x", "y"]), "A matrix")
+
+Rows and columns carry names. A cell shows its value when the mouse rests on it.
 """
 
-import re
-from collections.abc import Sequence
-from html import escape
-from itertools import accumulate
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-CELL, FONT = 26, 13
-BLUE, ORANGE = np.array([31, 95, 168]), np.array([204, 102, 0])
+from handloom.core.arrays import Array
+from handloom.view.svg.drawing import Box, Drawing, Label, Shape
+
+CELL, FONT = 24, 12
+LETTER = 0.62 * FONT  # width of a letter
+SHADES = 25  # of a small picture
 
 
 def heatmap(
     matrix: Any,
     rows: Sequence[str],
     columns: Sequence[str],
-    title: str = "",
     row_title: str = "",
     column_title: str = "",
     marked: Sequence[tuple[int, int]] = (),
-) -> str:
-    """SVG of a matrix (rows, columns); `marked` cells get a frame."""
+    numbered: bool = False,
+    scale: Any = None,
+) -> Drawing:
+    """A matrix (rows, columns). `marked` cells get a frame; `numbered` names are followed by their place; `scale` is
+    what counts as largest, by default the largest entry: one number, or one for each row or column."""
     values = np.asarray(matrix, np.float64)
-    left = 44 + 8 * max(map(len, rows))
-    top = 64 + 8 * max(map(len, columns))
-    width, height = left + max(CELL * len(columns), 8 * len(title)) + 24, top + CELL * len(rows) + 16
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-        f'font-family="DejaVu Sans Mono, Menlo, Consolas, monospace" font-size="{FONT}" fill="#222">',
-        f'<rect width="{width}" height="{height}" fill="#fff"/>',
-        text(left, 22, title, weight="bold"),
-        text(left, 44, column_title, fill="#666"),
-        text(22, top + CELL * len(rows) / 2, row_title, fill="#666", anchor="middle", turn=-90),
+    room = 22 if numbered else 0  # for places
+    left = 14 + (20 if row_title else 0) + room + LETTER * max(map(len, rows))
+    letters = 2 if upright(columns) else max(map(len, columns))
+    top = 14 + (22 if column_title else 0) + (room and 14) + LETTER * letters
+    width = max(left + CELL * len(columns), left + 6.6 * len(column_title)) + 12
+    height = max(top + CELL * len(rows), 7 * len(row_title)) + 12
+    shapes: list[Shape] = []
+    if column_title:
+        shapes.append(Label(left, 16, column_title, "label", anchor="start"))
+    if row_title:
+        shapes.append(Label(16, top + CELL * len(rows) / 2, row_title, "label", upwards=True))
+    shapes += names(rows, columns, left, top, room)
+    shapes += places(rows, columns, left, top) if numbered else []
+    shapes += cells(values, scale, rows, columns, left, top)
+    shapes += [Box(left + CELL * j + 1, top + CELL * i + 1, CELL - 2, CELL - 2, "mark") for i, j in marked]
+    return Drawing(width, height, tuple(shapes))
+
+
+def names(rows: Sequence[str], columns: Sequence[str], left: float, top: float, room: float) -> Iterator[Label]:
+    for i, name in enumerate(rows):
+        yield Label(left - 8 - room, top + CELL * (i + 0.5), name, "name", FONT, "end")
+    standing, high = upright(columns), top - 8 - (room and 14)
+    for j, name in enumerate(columns):
+        x = left + CELL * (j + 0.5)
+        yield Label(x, high - 4, name, "name", FONT) if standing else Label(x, high, name, "name", FONT, "start", True)
+
+
+def upright(columns: Sequence[str]) -> bool:
+    """Whether the names of columns are short enough to stand above them as they are."""
+    return max(map(len, columns)) <= 2
+
+
+def places(rows: Sequence[str], columns: Sequence[str], left: float, top: float) -> Iterator[Label]:
+    """The numbers of rows and columns, small, so that they are not taken for names."""
+    for i in range(len(rows)):
+        yield Label(left - 7, top + CELL * (i + 0.5), str(i), "place", 8.5, "end")
+    for j in range(len(columns)):
+        yield Label(left + CELL * (j + 0.5), top - 9, str(j), "place", 8.5)
+
+
+def cells(
+    values: Array, scale: Any, rows: Sequence[str], columns: Sequence[str], left: float, top: float
+) -> Iterator[Box]:
+    shares = shares_of(values, scale)
+    for part, sign in (("plus", 1), ("minus", -1)):
+        for i, j in np.argwhere(shares * sign > 0 if sign < 0 else shares >= 0).tolist():
+            hint = f"{rows[i]}, {columns[j]}: {values[i, j]:.4g}"
+            opacity = round(abs(float(shares[i, j])), 3)
+            yield Box(left + CELL * j, top + CELL * i, CELL, CELL, part, hint, opacity)
+
+
+def shares_of(values: Array, scale: Any = None) -> Array:
+    """Entries from −1 to 1; what is not finite is 0."""
+    values = np.nan_to_num(values, posinf=0.0, neginf=0.0)
+    largest = np.abs(values).max(initial=0.0) if scale is None else np.asarray(scale, np.float64)
+    return np.clip(values / np.where(largest > 0, largest, 1.0), -1.0, 1.0)
+
+
+def small(matrix: Any, side: float = 120, scale: Any = None, root: bool = False) -> Drawing:
+    """The same without names, as a thumbnail. `root` draws square roots, so that a tenth can be seen beside one."""
+    shares = shares_of(np.asarray(matrix, np.float64), scale)
+    shares = np.sign(shares) * np.sqrt(np.abs(shares)) if root else shares
+    levels = np.rint(shares * SHADES).astype(int)
+    height, width = levels.shape
+    cell = min(side / max(height, width, 1), 14.0)
+    parts = {True: "shade-plus", False: "shade-minus"}
+    boxes = [
+        Box(1 + cell * j, 1 + cell * i, cell, cell, parts[level > 0], opacity=abs(level) / SHADES)
+        for level in sorted(set(levels.ravel().tolist()) - {0})
+        for i, j in np.argwhere(levels == level).tolist()
     ]
-    parts += [text(left - 8, top + CELL * (i + 0.5) + 4, name, anchor="end") for i, name in enumerate(rows)]
-    parts += [text(left + CELL * (j + 0.5) + 4, top - 8, name, turn=-90) for j, name in enumerate(columns)]
-    largest = np.abs(values).max(initial=0.0) or 1.0
-    for i, j in np.ndindex(values.shape):
-        hint = escape(f"{rows[i]}, {columns[j]}: {values[i, j]:.4g}")
-        parts.append(cell(left + CELL * j, top + CELL * i, colour(float(values[i, j]) / largest), hint))
-    for i, j in marked:
-        at = f'x="{left + CELL * j + 1}" y="{top + CELL * i + 1}" width="{CELL - 2}" height="{CELL - 2}"'
-        parts.append(f'<rect {at} fill="none" stroke="#222" stroke-width="1.6"/>')
-    return "\n".join([*parts, "</svg>"])
-
-
-def beside(*pictures: str) -> str:
-    """SVGs next to each other, as one."""
-    sizes = [tuple(map(int, re.findall(r'(?:width|height)="(\d+)"', picture)[:2])) for picture in pictures]
-    ends = list(accumulate(width for width, _ in sizes))
-    placed = [
-        picture.replace("<svg ", f'<svg x="{end - width}" ', 1)
-        for picture, end, (width, _) in zip(pictures, ends, sizes, strict=True)
-    ]
-    width, height = ends[-1], max(height for _, height in sizes)
-    opening = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}">'
-    )
-    return "\n".join([opening, f'<rect width="{width}" height="{height}" fill="#fff"/>', *placed, "</svg>"])
-
-
-def cell(x: float, y: float, fill: str, hint: str) -> str:
-    box = f'x="{x}" y="{y}" width="{CELL}" height="{CELL}"'
-    return f'<rect {box} fill="{fill}" stroke="#e4e4e4"><title>{hint}</title></rect>'
-
-
-def colour(share: float) -> str:
-    """White at 0, blue at 1, orange at −1."""
-    red, green, blue = (255 + abs(share) * ((BLUE if share > 0 else ORANGE) - 255)).round().astype(int)
-    return f"#{red:02x}{green:02x}{blue:02x}"
-
-
-def text(
-    x: float,
-    y: float,
-    words: str,
-    fill: str = "#222",
-    weight: str = "normal",
-    anchor: str = "start",
-    turn: int = 0,
-) -> str:
-    turned = f' transform="rotate({turn} {x:g} {y:g})"' if turn else ""
-    style = f'fill="{fill}" font-weight="{weight}" text-anchor="{anchor}"'
-    return f'<text x="{x:g}" y="{y:g}" {style}{turned} xml:space="preserve">{escape(words)}</text>'
+    frame = Box(0.5, 0.5, cell * width + 1, cell * height + 1, "frame")
+    return Drawing(cell * width + 2, cell * height + 2, (*boxes, frame))

@@ -6,14 +6,15 @@
     >>> bins.heights({"16": 3, "18": 1})
     [3, 0, 1, 0, 0]
 
-What could not be read as a construction has no score; it stands apart on the left.
+A sample that is not a construction has no score; these stand apart on the left.
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from handloom.view.svg.charts import finite, said, ticks
+from handloom.view.svg.charts import finite, short_number, ticks
+from handloom.view.svg.drawing import Box, Drawing, Label, Line, Shape
 
 WIDE, TALL = 720, 150
 LEFT, BOTTOM, TOP = 70, 24, 12
@@ -22,7 +23,7 @@ MOST_BINS = 60
 
 @dataclass(frozen=True)
 class Bins:
-    """Equal intervals of scores, one for each whole score where these are few."""
+    """Equal intervals of scores, one per whole score where these are few."""
 
     low: float
     width: float
@@ -31,7 +32,7 @@ class Bins:
     best_known: float | None = None
 
     def heights(self, histogram: Mapping[str, object]) -> list[int]:
-        """How many scores fall into each."""
+        """The number of scores in each."""
         found = [0] * self.count
         for score, number in entries(histogram):
             found[min(self.count - 1, max(0, math.floor((score - self.low) / self.width)))] += number
@@ -43,7 +44,7 @@ class Bins:
 
 
 def entries(histogram: Mapping[str, object] | None) -> list[tuple[float, int]]:
-    """Scores and how often each was there; what is not a number is left out."""
+    """Scores and the number of each; entries that are not numbers are left out."""
     found = []
     for key, value in (histogram or {}).items():
         try:
@@ -56,7 +57,7 @@ def entries(histogram: Mapping[str, object] | None) -> list[tuple[float, int]]:
 
 
 def bins_for(histograms: Iterable[Mapping[str, object] | None], best_known: float | None = None) -> Bins | None:
-    """Intervals that hold all scores, and the best known one unless it is far away; None if there are no scores."""
+    """Intervals that hold all scores, and the best known one if it is near; None without scores."""
     scores = [score for histogram in histograms for score, _ in entries(histogram)]
     if not scores:
         return None
@@ -72,60 +73,52 @@ def bins_for(histograms: Iterable[Mapping[str, object] | None], best_known: floa
     return Bins(low, width, max(1, math.ceil((high - low) / width)), False, best_known)
 
 
-def histogram(counts: Mapping[str, object] | None, bins: Bins, look: str, illegal: int = 0) -> str:
-    """One histogram as SVG, with its axes; `illegal` is how many samples were no constructions at all."""
+def histogram(counts: Mapping[str, object] | None, bins: Bins, look: str, illegal: int = 0) -> Drawing:
+    """One histogram with its axes; `illegal` is the number of samples that are not constructions."""
     heights = bins.heights(counts or {})
     top = max([*heights, illegal, 1])
     floor, room = TALL - BOTTOM, TALL - BOTTOM - TOP
-    parts = []
-    for tick in ticks(0, top, 3):
-        y = round(floor - room * tick / top, 1)
-        parts.append(f'<path class="level" d="M{LEFT} {y}H{WIDE}"/>')
-        parts.append(f'<text class="tick" x="{LEFT - 6}" y="{y}" dy=".35em" text-anchor="end">{said(tick)}</text>')
-    parts.append(bars(heights, top, LEFT, WIDE - LEFT, floor, room, look))
-    parts += score_names(bins, floor)
+    marks = [(tick, floor - room * tick / top) for tick in ticks(0, top, 3)]
+    shapes: list[Shape] = [Line(LEFT, y, WIDE, y, "level") for _, y in marks]
+    shapes += [Label(LEFT - 6, y, short_number(tick), "tick", anchor="end") for tick, y in marks]
+    shapes += bars(heights, top, LEFT, WIDE - LEFT, floor, room, look)
+    shapes += score_names(bins, floor)
     if illegal:
         tall = room * illegal / top
-        parts.append(f'<path class="illegal" d="M8 {floor:.1f}h18v{-tall:.1f}h-18z"><title>{illegal:,}</title></path>')
-        parts.append(f'<text class="tick" x="17" y="{floor + 15}" text-anchor="middle">illegal</text>')
-    return f'<svg viewBox="0 0 {WIDE} {TALL}" role="img">{"".join(parts)}</svg>'
+        shapes.append(Label(17, floor + 11, "illegal", "tick"))
+        shapes.append(Box(8, floor - tall, 18, tall, "illegal", f"{illegal:,}"))
+    return Drawing(WIDE, TALL, tuple(shapes))
 
 
-def score_names(bins: Bins, floor: float) -> list[str]:
+def score_names(bins: Bins, floor: float) -> Iterator[Shape]:
     """The scores below the bars, and a line at the best known one."""
     middle = bins.width / 2 if bins.whole else 0
 
     def x(score: float) -> float:
-        return round(LEFT + (WIDE - LEFT) * bins.at(score + middle), 1)
+        return LEFT + (WIDE - LEFT) * bins.at(score + middle)
 
     last = bins.low + bins.width * bins.count - (1 if bins.whole else 0)
-    parts = [
-        f'<text class="tick" x="{x(tick)}" y="{floor + 15}" text-anchor="middle">{said(tick)}</text>'
-        for tick in ticks(bins.low, last, 10)
-        if not bins.whole or isinstance(tick, int)
-    ]
+    for tick in ticks(bins.low, last, 10):
+        if not bins.whole or isinstance(tick, int):
+            yield Label(x(tick), floor + 11, short_number(tick), "tick")
     if (known := bins.best_known) is not None:
-        hint = f"<title>best known: {said(known)}</title>"
-        parts.append(f'<path class="known" d="M{x(known)} {TOP - 8}V{floor}">{hint}</path>')
-    return parts
+        yield Line(x(known), TOP - 8, x(known), floor, "known", f"best known: {short_number(known)}")
 
 
-def small(histograms: Iterable[tuple[Mapping[str, object] | None, str]], bins: Bins) -> str:
-    """Histograms, each with its look, on top of each other, as a thumbnail."""
-    parts = []
+def thumbnail(histograms: Iterable[tuple[Mapping[str, object] | None, str]], bins: Bins) -> Drawing:
+    """Histograms, each with its look, on top of each other."""
+    shapes: list[Shape] = []
     for counts, look in histograms:
         heights = bins.heights(counts or {})
-        parts.append(bars(heights, max([*heights, 1]), 0, 160, 56, 52, look))
-    return f'<svg viewBox="0 0 160 60" role="img">{"".join(parts)}<path class="level" d="M0 56.5H160"/></svg>'
+        shapes += bars(heights, max([*heights, 1]), 0, 160, 56, 52, look)
+    return Drawing(160, 60, (*shapes, Line(0, 56.5, 160, 56.5, "level")))
 
 
-def bars(heights: list[int], top: int, x: float, wide: float, floor: float, room: float, look: str) -> str:
-    """All bars as one path; a bar that is not empty can be seen."""
+def bars(heights: list[int], top: int, x: float, wide: float, floor: float, room: float, look: str) -> Iterator[Box]:
+    """A bar for each height but 0, never too low to be seen."""
     step = wide / len(heights)
     gap = min(2.0, 0.15 * step)
-    path = "".join(
-        f"M{x + step * i + gap / 2:.1f} {floor:.1f}v{-max(1.0, room * height / top):.1f}h{step - gap:.1f}V{floor:.1f}z"
-        for i, height in enumerate(heights)
-        if height
-    )
-    return f'<path class="{look}" d="{path}"/>'
+    for i, height in enumerate(heights):
+        if height:
+            tall = max(1.0, room * height / top)
+            yield Box(x + step * i + gap / 2, floor - tall, step - gap, tall, look)

@@ -1,0 +1,75 @@
+"""A drawing as PNG: the same shapes, painted by Matplotlib.
+
+write_png(drawing(space, construction), Path("best.png"), "isosceles:n=16, 28 points")
+"""
+
+import warnings
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from handloom.view.colours import rgb
+from handloom.view.figures.figure import STYLE, matplotlib_parts, write_figure
+from handloom.view.svg.drawing import LOOKS, Box, Disc, Drawing, Label, Line, Look, Polyline, Shape, printable, titled
+
+UNITS = 80  # to an inch
+POINTS = 72 / UNITS  # points to a unit
+
+
+def write_png(drawing: Drawing, path: Path, title: str = "") -> None:
+    whole = titled(drawing, title)
+    figure_class, styles = matplotlib_parts()
+    with styles(STYLE), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing")  # a letter that no font here has is a box
+        figure = figure_class(figsize=(whole.width / UNITS, whole.height / UNITS))
+        axis = figure.add_axes((0, 0, 1, 1))
+        axis.set(xlim=(0, whole.width), ylim=(whole.height, 0))
+        axis.axis("off")
+        groups = groupby(whole.shapes, key=lambda shape: shape.part)
+        for order, (part, shapes) in enumerate(groups):
+            paint(axis, LOOKS.get(part, Look()), list(shapes), order)
+        write_figure(figure, path)
+
+
+def paint(axis: Any, look: Look, shapes: list[Shape], order: int) -> None:
+    """Shapes that play the same part."""
+    from matplotlib.collections import LineCollection, PatchCollection
+
+    stroke = look.stroke or "none"
+    if lines := [shape for shape in shapes if isinstance(shape, Line | Polyline)]:
+        widths = [POINTS * line.width for line in lines]
+        dashes = (0, tuple(map(float, look.dash.split()))) if look.dash else "solid"
+        ways = [way(line) for line in lines]
+        axis.add_collection(LineCollection(ways, colors=stroke, linewidths=widths, linestyles=dashes, zorder=order))
+    if areas := [shape for shape in shapes if isinstance(shape, Disc | Box)]:
+        fills: Any = [filled(look, getattr(shape, "opacity", 1.0)) for shape in areas]
+        style = {"facecolors": fills if len(set(fills)) > 1 else fills[0], "edgecolors": stroke}
+        thick = POINTS * (look.thick or 1)
+        axis.add_collection(PatchCollection([patch(a) for a in areas], linewidths=thick, zorder=order, **style))
+    for shape in shapes:
+        if isinstance(shape, Label):
+            write(axis, look, shape, order)
+
+
+def way(line: Line | Polyline) -> tuple[tuple[float, float], ...]:
+    return line.points if isinstance(line, Polyline) else ((line.x, line.y), (line.to_x, line.to_y))
+
+
+def filled(look: Look, opacity: float) -> Any:
+    return "none" if look.fill == "none" else (*rgb(look.fill).tolist(), look.opacity * opacity)
+
+
+def patch(shape: Disc | Box) -> Any:
+    from matplotlib.patches import Circle, Rectangle
+
+    if isinstance(shape, Disc):
+        return Circle((shape.x, shape.y), shape.r)
+    return Rectangle((shape.x, shape.y), shape.width, shape.height)
+
+
+def write(axis: Any, look: Look, label: Label, order: int) -> None:
+    side = {"start": "left", "middle": "center", "end": "right"}[label.anchor]
+    style = {"color": look.fill, "fontsize": POINTS * label.size, "zorder": order}
+    style["fontweight"] = "bold" if label.part == "title" else "normal"
+    turned = {"rotation": 90, "rotation_mode": "anchor"} if label.upwards else {}
+    axis.text(label.x, label.y, printable(label.text), ha=side, va="center_baseline", **style, **turned)
