@@ -23,6 +23,14 @@ def handloom(*words, cwd):
     return CompletedProcess(command, code, out.getvalue(), err.getvalue())
 
 
+def output(*words, cwd, code=0):
+    """What the command prints in a folder: on standard output, or if it must fail on standard error."""
+    done = handloom(*words, cwd=cwd)
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stdout if code == 0 else done.stderr
+
+
 def handloom_process(*words, cwd, **more):
     command = [sys.executable, "-m", "handloom", *map(str, words)]
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300, **more)

@@ -6,6 +6,8 @@ import re
 import signal
 import subprocess
 import sys
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import get_type_hints
 
@@ -14,51 +16,48 @@ import pytest
 
 import command
 from draws import random_model
-from handloom.cli import app
+from handloom.cli import Handloom
+from handloom.cli.options import with_options
+from handloom.cli.write import Write
 from handloom.core import Config, load, save
 
 HANDLOOM = Path(sys.executable).with_name("handloom")
 
 
 @pytest.fixture
-def handloom(tmp_path):
-    def run(*words, code=0):
-        done = command.handloom(*words, cwd=tmp_path)
-        assert done.returncode == code, done.stderr
-        assert "Traceback" not in done.stderr
-        return done.stdout if code == 0 else done.stderr
-
-    return run
+def output(tmp_path):
+    """What the command prints in an empty folder."""
+    return partial(command.output, cwd=tmp_path)
 
 
-def test_run_hello_prints_hello_world(handloom):
-    assert handloom("run", "hello") == "Hello World!\n"
-    assert handloom("run", "book/hello") == "Hello World!\n"
-    assert handloom("run", "hello", "--engine", "torch") == "Hello World!\n"
-    assert handloom("run", "hello", "Hello W", "--specials") == "orld!<eos>\n"
+def test_run_hello_prints_hello_world(output):
+    assert output("run", "hello") == "Hello World!\n"
+    assert output("run", "book/hello") == "Hello World!\n"
+    assert output("run", "hello", "--engine", "torch") == "Hello World!\n"
+    assert output("run", "hello", "Hello W", "--specials") == "orld!<eos>\n"
 
 
-def test_run_takes_several_inputs_and_gives_json(handloom):
-    assert json.loads(handloom("run", "hello", "", "Hello", "--json")) == {"output": ["Hello World!", " World!"]}
+def test_run_takes_several_inputs_and_gives_json(output):
+    assert json.loads(output("run", "hello", "", "Hello", "--json")) == {"output": ["Hello World!", " World!"]}
 
 
-def test_run_with_a_message_of_ones_own(handloom):
-    assert handloom("run", "hello:message=Good day, a=b!") == "Good day, a=b!\n"
+def test_run_with_a_message_of_ones_own(output):
+    assert output("run", "hello:message=Good day, a=b!") == "Good day, a=b!\n"
 
 
-def test_run_samples_with_a_seed(handloom):
+def test_run_samples_with_a_seed(output):
     words = ("run", "hello", "--temperature", "5", "--top-k", "4", "--top-p", "0.9", "--steps", "30", "--seed")
-    first, again, other = (handloom(*words, seed) for seed in ("1", "1", "2"))
+    first, again, other = (output(*words, seed) for seed in ("1", "1", "2"))
     assert first == again != other
 
 
-def test_run_stops_where_it_is_told(handloom):
-    assert handloom("run", "hello", "--stop", "o") == "Hello\n"
-    assert handloom("run", "hello", "--steps", "3") == "Hel\n"
+def test_run_stops_where_it_is_told(output):
+    assert output("run", "hello", "--stop", "o") == "Hello\n"
+    assert output("run", "hello", "--steps", "3") == "Hel\n"
 
 
-def test_certify_says_right_and_wrong_with_its_exit_code(handloom, tmp_path):
-    said = json.loads(handloom("certify", "min:n=4", "--dtype", "float32", "--json"))
+def test_certify_says_right_and_wrong_with_its_exit_code(output, tmp_path):
+    said = json.loads(output("certify", "min:n=4", "--dtype", "float32", "--json"))
     assert (said["method"], said["inputs"], said["right"], said["dtype"]) == ("exhaustive", 340, True, "float32")
     assert said["margin"] > 0
     done = command.handloom("certify", "book/search", "--samples", "1000", cwd=tmp_path)
@@ -66,34 +65,34 @@ def test_certify_says_right_and_wrong_with_its_exit_code(handloom, tmp_path):
     assert done.stdout.startswith("WRONG on ")
 
 
-def test_write_show_explains_in_text_on_a_page_and_as_json(handloom, tmp_path):
-    assert "looks at position 1, '2', 100%" in handloom("write", "show", "min", "--example", "6 2 12")
-    assert handloom("write", "show", "sum", "-o", "sum.html") == "sum.html\n"
+def test_write_show_explains_in_text_on_a_page_and_as_json(output, tmp_path):
+    assert "looks at position 1, '2', 100%" in output("write", "show", "min", "--example", "6 2 12")
+    assert output("write", "show", "sum", "-o", "sum.html") == "sum.html\n"
     assert (tmp_path / "sum.html").read_text().startswith("<!doctype html>")
-    assert json.loads(handloom("write", "show", "sum", "--json"))["certificate"]["inputs"] == 100
-    assert "this takes two digits" in handloom("write", "show", "sum", "--example", "129", code=2)
+    assert json.loads(output("write", "show", "sum", "--json"))["certificate"]["inputs"] == 100
+    assert "this takes two digits" in output("write", "show", "sum", "--example", "129", code=2)
 
 
-def test_a_taotp_file_of_ones_own_is_shown_and_certified(handloom, tmp_path):
+def test_a_taotp_file_of_ones_own_is_shown_and_certified(output, tmp_path):
     """Its notes name no program."""
-    handloom("write", "build", "min:n=5", "-o", "min.taotp")
+    output("write", "build", "min:n=5", "-o", "min.taotp")
     text = (tmp_path / "min.taotp").read_text()
     (tmp_path / "my.taotp").write_text(re.sub(r"'notes': .*", "'notes': {'decode_steps': 1},", text))
-    assert "Not certified, as no task with questions is known" in handloom("write", "show", "my.taotp")
-    assert "right on all 3,905 inputs" in handloom("write", "show", "my.taotp", "--task", "min:n=5")
-    assert "right on all 3,905 inputs" in handloom("certify", "my.taotp", "--task", "min:n=5")
-    assert json.loads(handloom("write", "show", "my.taotp", "--json"))["certificate"] is None
-    assert handloom("write", "show", "my.taotp", "-o", "my.html") == "my.html\n"
-    assert "its tokens are not the task's" in handloom("write", "show", "my.taotp", "--task", "min:n=6", code=2)
+    assert "Not certified, as no task with questions is known" in output("write", "show", "my.taotp")
+    assert "right on all 3,905 inputs" in output("write", "show", "my.taotp", "--task", "min:n=5")
+    assert "right on all 3,905 inputs" in output("certify", "my.taotp", "--task", "min:n=5")
+    assert json.loads(output("write", "show", "my.taotp", "--json"))["certificate"] is None
+    assert output("write", "show", "my.taotp", "-o", "my.html") == "my.html\n"
+    assert "its tokens are not the task's" in output("write", "show", "my.taotp", "--task", "min:n=6", code=2)
 
 
-def test_write_show_follows_an_answer_that_has_begun(handloom):
-    text = handloom("write", "show", "addition", "--example", "995+007=10")
+def test_write_show_follows_an_answer_that_has_begun(output):
+    text = output("write", "show", "addition", "--example", "995+007=10")
     assert "On '995+007=10' it says '02'. At the last position, 9:" in text
     assert re.search(r"at position +7 '=' +8 '1' +9 '0' +10 '0'\n", text)
     assert re.search(r"gives +'1' +'0' +'0' +'2'\n", text)
     assert "right on all 1,000,000 inputs (proof: intervals over cases)" in text
-    refused = handloom("write", "show", "addition", "--example", "995+007=12", code=2)
+    refused = output("write", "show", "addition", "--example", "995+007=12", code=2)
     assert "or that and the beginning of its answer; it was given '995+007=12'" in refused
 
 
@@ -106,42 +105,42 @@ def test_what_is_not_there_yet_says_in_python_what_to_do(name):
         getattr(hl, name)
 
 
-def test_a_program_as_text_runs(handloom):
-    handloom("write", "build", "min:n=5", "-o", "min.taotp")
-    assert handloom("run", "min.taotp", "3 1 4") == "1\n"
-    assert json.loads(handloom("certify", "min.taotp", "--json"))["right"]
+def test_a_program_as_text_runs(output):
+    output("write", "build", "min:n=5", "-o", "min.taotp")
+    assert output("run", "min.taotp", "3 1 4") == "1\n"
+    assert json.loads(output("certify", "min.taotp", "--json"))["right"]
 
 
-def test_ngrams_of_a_text(handloom, tmp_path):
+def test_ngrams_of_a_text(output, tmp_path):
     (tmp_path / "text.txt").write_text("one two three four five six seven eight nine ten eleven twelve " * 3)
     said = json.loads(
-        handloom("write", "ngrams", "text.txt", "--n", "3", "--words", "4", "-o", "m.safetensors", "--json")
+        output("write", "ngrams", "text.txt", "--n", "3", "--words", "4", "-o", "m.safetensors", "--json")
     )
     assert said["right"] == said["entries"] == 4
     assert said["output"].startswith("three")
-    assert handloom("run", "m.safetensors", "four five") == "six\n"
+    assert output("run", "m.safetensors", "four five") == "six\n"
 
 
-def test_precision_draws_a_figure(handloom, tmp_path):
-    assert len(json.loads(handloom("write", "precision", "--quick", "-o", "p.svg", "--json"))) == 12
+def test_precision_draws_a_figure(output, tmp_path):
+    assert len(json.loads(output("write", "precision", "--quick", "-o", "p.svg", "--json"))) == 12
     assert (tmp_path / "p.svg").read_text().startswith("<?xml")
 
 
-def test_write_build_makes_a_file_that_every_command_takes(handloom, tmp_path):
-    handloom("write", "build", "hello", "-o", "h.safetensors")
-    assert handloom("run", "h.safetensors") == "Hello World!\n"
+def test_write_build_makes_a_file_that_every_command_takes(output, tmp_path):
+    output("write", "build", "hello", "-o", "h.safetensors")
+    assert output("run", "h.safetensors") == "Hello World!\n"
     assert load(tmp_path / "h.safetensors").notes["program"] == "hello"
-    assert json.loads(handloom("info", "h.safetensors", "--json"))["total"] == 72
-    assert json.loads(handloom("write", "build", "book/hello", "--json")) == {"file": "book-hello.safetensors"}
+    assert json.loads(output("info", "h.safetensors", "--json"))["total"] == 72
+    assert json.loads(output("write", "build", "book/hello", "--json")) == {"file": "book-hello.safetensors"}
     assert (tmp_path / "book-hello.safetensors").is_file()
 
 
-def test_a_program_is_found_whatever_lies_around(handloom, tmp_path):
+def test_a_program_is_found_whatever_lies_around(output, tmp_path):
     (tmp_path / "hello").mkdir()
-    assert handloom("run", "hello") == "Hello World!\n"
+    assert output("run", "hello") == "Hello World!\n"
     long = "la " * 200
-    assert handloom("run", f"hello:message={long}") == f"{long}\n"
-    assert handloom("run", "hello:message=x=1,y=2 a.safetensors") == "x=1,y=2 a.safetensors\n"
+    assert output("run", f"hello:message={long}") == f"{long}\n"
+    assert output("run", "hello:message=x=1,y=2 a.safetensors") == "x=1,y=2 a.safetensors\n"
 
 
 @pytest.mark.parametrize(
@@ -184,18 +183,18 @@ def test_the_package_is_the_command_too(tmp_path):
     assert done.stdout == "Hello World!\n"
 
 
-def test_a_run_folder_is_a_model(handloom, tmp_path):
+def test_a_run_folder_is_a_model(output, tmp_path):
     (tmp_path / "runs" / "a").mkdir(parents=True)
-    handloom("write", "build", "hello", "-o", "runs/a/model.safetensors")
-    assert handloom("run", "runs/a") == "Hello World!\n"
+    output("write", "build", "hello", "-o", "runs/a/model.safetensors")
+    assert output("run", "runs/a") == "Hello World!\n"
 
 
-def test_info_shows_the_drawing_and_the_counts(handloom, tmp_path):
+def test_info_shows_the_drawing_and_the_counts(output, tmp_path):
     model = random_model(
         Config(vocab=9, block=8, d_model=6, layers=3, heads=2, d_head=4, d_ff=7, place="post", norm="rms")
     )
     save(model, tmp_path / "m.safetensors")
-    text = handloom("info", "m.safetensors", "--sites")
+    text = output("info", "m.safetensors", "--sites")
     for part in (
         "3 ×",
         "2 heads of 4, causal",
@@ -206,21 +205,21 @@ def test_info_shows_the_drawing_and_the_counts(handloom, tmp_path):
         "H T S",
     ):
         assert part in text
-    facts = json.loads(handloom("info", "m.safetensors", "--json"))
+    facts = json.loads(output("info", "m.safetensors", "--json"))
     assert facts["config"]["layers"] == 3
     assert facts["trainable"] == sum(a.size for a in model.flat.values())
     assert {"config", "total", "nonzero", "unique", "trainable"} <= set(facts)
 
 
-def test_write_list_promises_name_and_three_sizes(handloom):
-    rows = json.loads(handloom("write", "list", "--json"))
+def test_write_list_promises_name_and_three_sizes(output):
+    rows = json.loads(output("write", "list", "--json"))
     assert {"name": "book/hello", "total": 72}.items() <= next(r for r in rows if r["name"] == "book/hello").items()
     assert all({"name", "total", "nonzero", "unique"} <= set(row) for row in rows)
-    assert "book/hello" in handloom("write", "list")
+    assert "book/hello" in output("write", "list")
 
 
-def test_tour_runs_every_stop_and_leaves_a_page(handloom, tmp_path):
-    shown = json.loads(handloom("tour", "--json"))
+def test_tour_runs_every_stop_and_leaves_a_page(output, tmp_path):
+    shown = json.loads(output("tour", "--json"))
     outputs = "\n".join(stop["output"] for stop in shown["stops"])
     for part in (
         "Hello World!",
@@ -296,12 +295,12 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("words", "complaint"), WRONG, ids=lambda x: " ".join(x)[:50] if isinstance(x, tuple) else "")
-def test_bad_input_gets_one_line_and_exit_code_2(handloom, tmp_path, words, complaint):
+def test_bad_input_gets_one_line_and_exit_code_2(output, tmp_path, words, complaint):
     (tmp_path / "folder").mkdir()
     (tmp_path / "text.txt").write_text("a poem")
     save(random_model(Config(vocab=3, block=2, d_model=2)), tmp_path / "numbers.safetensors")
     before = sorted(os.listdir(tmp_path))
-    said = handloom(*words, code=2)
+    said = output(*words, code=2)
     assert said.startswith("handloom: ")
     assert complaint in said
     assert said.count("\n") == 1
@@ -311,18 +310,18 @@ def test_bad_input_gets_one_line_and_exit_code_2(handloom, tmp_path, words, comp
 @pytest.mark.parametrize(
     "words", [("--help",), ("run", "-h"), ("info", "--help"), ("write", "--help"), ("write", "build", "-h")]
 )
-def test_help_says_something(handloom, words):
-    assert "Usage" in handloom(*words)
+def test_help_says_something(output, words):
+    assert "Usage" in output(*words)
 
 
-def test_no_words_show_the_help(handloom):
+def test_no_words_show_the_help(output):
     done = subprocess.run([HANDLOOM], capture_output=True, text=True, check=False)
     assert "Usage" in done.stdout
     assert done.stderr == ""
 
 
-def test_version(handloom):
-    assert handloom("--version") == "handloom 0.1.0\n"
+def test_version(output):
+    assert output("--version") == "handloom 0.1.0\n"
 
 
 def test_a_reader_that_leaves_is_no_error(tmp_path):
@@ -332,13 +331,13 @@ def test_a_reader_that_leaves_is_no_error(tmp_path):
     assert "logits" in done.stdout
 
 
-def test_float32_models_run_on_both_engines(handloom, tmp_path):
+def test_float32_models_run_on_both_engines(output, tmp_path):
     model = random_model(Config(vocab=9, block=8, d_model=6, layers=1, heads=2, d_head=4)).astype(np.float32)
     save(model, tmp_path / "m.safetensors")
-    assert handloom("run", "m.safetensors", "1 2 3") == handloom("run", "m.safetensors", "1 2 3", "--engine", "torch")
+    assert output("run", "m.safetensors", "1 2 3") == output("run", "m.safetensors", "1 2 3", "--engine", "torch")
 
 
-def test_what_takes_long_says_how_far_it_is_on_standard_error(handloom, tmp_path):
+def test_what_takes_long_says_how_far_it_is_on_standard_error(output, tmp_path):
     model = random_model(Config(vocab=9, block=40, d_model=16, layers=6, heads=4, d_head=4, d_ff=32))
     save(model, tmp_path / "m.safetensors")
     words = [HANDLOOM, "run", "m.safetensors", "1", "--steps", "4000", "--json"]
@@ -349,19 +348,31 @@ def test_what_takes_long_says_how_far_it_is_on_standard_error(handloom, tmp_path
         assert process.wait() == 130
 
 
-def helps():
-    """Every command, and what the source says of it and of its options."""
-    for registered in app.registered_commands:
-        annotations = get_type_hints(registered.callback, include_extras=True).values()
-        texts = [one.help for kind in annotations for one in getattr(kind, "__metadata__", ()) if one.help]
-        yield registered.callback.__name__, [registered.callback.__doc__, *texts]
+COMMANDS = {(name,): f"handloom.cli.{name}" for name in Handloom.names if name != "write"}
+COMMANDS |= {("write", name): f"handloom.cli.write.{name}" for name in Write.names}
+EVERY = pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 
 
-@pytest.mark.parametrize(("name", "texts"), [*helps()], ids=[name for name, _ in helps()])
-def test_help_loses_nothing_in_brackets(name, texts):
-    wide = os.environ | {"COLUMNS": "300", "TERMINAL_WIDTH": "300"}
-    words = [sys.executable, "-m", "handloom", name, "--help"]
-    shown = subprocess.run(words, capture_output=True, text=True, env=wide, check=True).stdout
-    for text in texts:
+def command_of(words):
+    """The function of a command, with all its options."""
+    return with_options(getattr(import_module(COMMANDS[words]), words[-1]))
+
+
+@EVERY
+def test_help_loses_nothing_in_brackets(output, monkeypatch, words):
+    monkeypatch.setenv("COLUMNS", "300")
+    function, shown = command_of(words), output(*words, "--help")
+    annotations = get_type_hints(function, include_extras=True).values()
+    texts = [one.help for kind in annotations for one in getattr(kind, "__metadata__", ()) if one.help]
+    for text in [function.__doc__, *texts]:
         for part in re.findall(r"\[[^\]\n]*\]", text.replace("\\[", "[")):
             assert part in shown
+
+
+@EVERY
+def test_every_command_has_an_example_that_can_be_typed(words):
+    examples = command_of(words).__doc__.partition("\b\n")[2].splitlines()
+    lines = [line.strip() for line in examples if line.strip()]
+    assert lines
+    assert all(line.startswith(f"handloom {' '.join(words)}") for line in lines)
+    assert all(len(line) <= 78 for line in lines), "in a terminal of 80 columns it is broken into two"

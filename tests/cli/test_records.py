@@ -3,16 +3,14 @@
 import json
 import random
 import sqlite3
-import sys
+from functools import partial
 from itertools import combinations
 
 import pytest
-import typer
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
-from handloom.cli.records import records
+from command import handloom, modules_after, output
 from handloom.core import HandloomError
 from handloom.discover import Problem, graph, grid, permutation, subsets, word
 from handloom.discover.records.exchange import (
@@ -26,8 +24,6 @@ from handloom.discover.records.exchange import (
 )
 from handloom.discover.records.store import Record, Store
 
-APP = typer.Typer(pretty_exceptions_enable=False)
-APP.command()(records)
 OWN = """
 from handloom.discover import Problem, grid
 def problem(n: int = 3):
@@ -37,19 +33,10 @@ def problem(n: int = 3):
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
-    """`handloom records` in an empty folder. What the command line prints in one line for an error is returned too."""
+    """What `handloom records` prints in an empty folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
-
-    def invoke(*words, code=0):
-        done = CliRunner().invoke(APP, [str(word) for word in words])
-        error = done.exception if isinstance(done.exception, HandloomError) else None
-        assert done.exception is None or error or isinstance(done.exception, SystemExit), done.exception
-        assert (2 if error else done.exit_code) == code, (error, done.output)
-        assert "\n" not in str(error)
-        return str(error) if error else done.stdout if code == 0 else done.output
-
-    return invoke
+    return partial(output, "records", cwd=tmp_path)
 
 
 def isosceles(n):
@@ -196,14 +183,15 @@ def test_all_records_are_verified_again(run, filled):
     assert "3 of 3 records" in run("isosceles", "--verify")
     assert all(item["verified"] for item in json.loads(run("isosceles:n=3", "--verify", "--json")))
     assert "1 of 1 records" in run("own.py", "--verify")
+    assert [item["best_known"] for item in json.loads(run("isosceles", "--verify", "--json"))] == [2, 4, 4]
 
 
 def test_records_of_ones_own_problem_are_verified_only_if_its_file_is_named(run, filled, tmp_path):
     """Else a store from somebody else could have any file run."""
     (tmp_path / "own.py").write_text("open('ran', 'w').close()\n" + OWN)
-    assert "handloom records own.py" in run("--verify", code=2)
-    assert "handloom records own.py" in run("own:n=3", "--verify", code=2)
-    told = json.loads(CliRunner().invoke(APP, ["--verify", "--json"]).stdout)
+    assert "own:n=3 is not a built-in problem; name its file, such as own.py" in run("--verify", code=2)
+    assert "name its file, such as own.py" in run("own:n=3", "--verify", code=2)
+    told = json.loads(handloom("records", "--verify", "--json", cwd=tmp_path).stdout)
     assert [item["verified"] for item in told] == [True, True, True, False]
     assert not (tmp_path / "ran").exists()
     assert "1 of 1 records" in run("own.py", "--verify")
@@ -220,18 +208,19 @@ def test_records_of_ones_own_problem_are_verified_only_if_its_file_is_named(run,
         ("construction = '7'", "is not a construction"),
     ],
 )
-def test_a_record_that_was_changed_is_found_and_named(run, filled, change, reason):
+def test_a_record_that_was_changed_is_found_and_named(run, filled, tmp_path, change, reason):
     best = filled.best("isosceles:n=3")
     with sqlite3.connect(filled.place) as connection:
         connection.execute(f"UPDATE records SET {change} WHERE id = {best.id}")
     connection.close()
-    said = run("isosceles", "--verify", code=1)
-    assert "2 of 3 records" in said
-    assert f"WRONG: isosceles:n=3, record {best.id}: " in said
-    assert reason in said
-    done = CliRunner().invoke(APP, ["isosceles", "--verify", "--json"])
+    done = handloom("records", "isosceles", "--verify", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "2 of 3 records" in done.stdout
+    assert f"WRONG: isosceles:n=3, record {best.id}: " in done.stderr
+    assert reason in done.stderr
+    done = handloom("records", "isosceles", "--verify", "--json", cwd=tmp_path)
     assert [item["id"] for item in json.loads(done.stdout) if not item["verified"]] == [best.id]
-    assert done.exit_code == 1
+    assert done.returncode == 1
 
 
 # Drawing
@@ -522,8 +511,8 @@ def test_nothing_that_is_not_legal_is_ever_kept_whatever_is_brought_in(run, tmp_
         points = {(chance.randrange(3 + (i % 7 == 0)), chance.randrange(3)) for _ in range(chance.randrange(1, 6))}
         as_lines = "\n".join(f"{x} {y}" for x, y in points)
         (tmp_path / "a.txt").write_text(picture(3, points) if i % 2 else as_lines)
-        done = CliRunner().invoke(APP, ["isosceles:n=3", "--import", "a.txt"])
-        assert done.exit_code == 0 or isinstance(done.exception, HandloomError)
+        done = handloom("records", "isosceles:n=3", "--import", "a.txt", cwd=tmp_path)
+        assert done.returncode == 0 or done.stderr.count("\n") == 1
     kept = [frozenset(map(tuple, record.construction)) for record in Store.open().records()]
     assert len(kept) == len(set(kept)) > 10
     for points in kept:
@@ -533,10 +522,7 @@ def test_nothing_that_is_not_legal_is_ever_kept_whatever_is_brought_in(run, tmp_
 
 
 def test_the_command_is_light_to_import():
-    import subprocess
-
-    code = "import handloom.cli.records, sys; print(sorted({'numpy', 'sqlite3', 'handloom.core'} & set(sys.modules)))"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
+    assert not {"numpy", "sqlite3", "handloom.core"} & modules_after("import handloom.cli.records")
 
 
 def test_json_is_one_value_whatever_else_is_done(run, filled, tmp_path):

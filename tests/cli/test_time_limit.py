@@ -64,7 +64,9 @@ def test_a_users_code_that_never_ends_is_killed_and_one_line_says_where_it_was(t
         assert process.returncode == 2, err
         assert (out, len(lines)) == ("", 1), err
         assert "Traceback" not in err
-        stopped = re.fullmatch(r"handloom: (.+): not ended \d+ s after the limit of 0.1 s, so it was stopped", lines[0])
+        stopped = re.fullmatch(
+            r"handloom: (.+): still running \d+ s after the limit of 0.1 s, so it was stopped", lines[0]
+        )
         assert stopped, lines
         where = rf".*{name}\.py, line \d+(, in .+)?|a function of the problem"
         named.append(bool(re.fullmatch(where, stopped[1])))
@@ -79,7 +81,7 @@ def test_ctrl_c_sent_to_the_command_saves_as_ever(tmp_path):
     out, err = process.communicate(timeout=120)
     assert process.returncode == 130, err
     assert json.loads(out)["verified"] is True
-    assert err.splitlines()[-1] == "stopped; handloom discover --resume runs/four-cycle-free-1 goes on"
+    assert err.splitlines()[-1] == "stopped; handloom discover --resume runs/four-cycle-free-1 continues"
 
 
 def test_a_second_ctrl_c_ends_what_the_first_could_not(tmp_path):

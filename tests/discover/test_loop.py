@@ -217,7 +217,7 @@ def test_ctrl_c_saves_and_the_run_can_be_resumed(tmp_path, handloom):
     out, err = process.communicate(timeout=20)
     assert process.returncode == 130, err
     check_result(problem_named(CYCLES), json.loads(out))
-    assert err.strip().splitlines()[-1] == "stopped; handloom discover --resume run goes on"
+    assert err.strip().splitlines()[-1] == "stopped; handloom discover --resume run continues"
     assert "Traceback" not in err
     done = generations_done(tmp_path / "run")
     code, out, _ = handloom("--resume", "run", "--generations", done + 1, "--json")
@@ -256,7 +256,7 @@ def test_a_run_that_ends_while_it_is_preparing_says_that_it_is_only_greedy(handl
     code, out, said = handloom("isosceles:n=9", "--seconds", 0)
     assert code == 0
     assert "found by greedy" in out
-    assert "the run ended while it was preparing, so this is only greedy; give it longer" in said
+    assert "the run ended during its preparation, so this is only greedy; give it more time" in said
     assert "what it has is only greedy" in Path("runs/isosceles-1/page.html").read_text()
     assert json.loads(handloom("isosceles:n=9", "--seconds", 0, "--json")[1])["only_greedy"] is True
     code, out, said = handloom(CYCLES, "--generations", 1, "--json", *OPTIONS)

@@ -167,7 +167,7 @@ def test_a_run_that_stopped_early_goes_on_when_asked_for_more_steps(tmp_path):
     done = handloom(*words, "--json", cwd=tmp_path)
     stopped = json.loads(done.stdout)["steps"]
     assert stopped < 100
-    assert "as --until or --patience says; handloom resume --steps N goes on" in done.stderr
+    assert "by --until or --patience; handloom resume --steps N trains more" in done.stderr
     assert json.loads(handloom("resume", "a", "--steps", 60, "--json", cwd=tmp_path).stdout)["steps"] == 60
     less = handloom("resume", "a", "--steps", 20, cwd=tmp_path)
     assert less.returncode == 2

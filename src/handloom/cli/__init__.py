@@ -1,56 +1,45 @@
-"""The command line. One file a command; each imports what it needs when it runs, so that help is instant.
+"""The command line. One file per command; each loads what it needs when it runs, so that help is instant.
 
-Whatever goes wrong with what the user gave ends here, as one line on standard error and exit code 2.
+Every error in what the user gave ends here, as one line on standard error and exit code 2.
 """
 
 import os
 import signal
 import sys
 from io import TextIOWrapper
+from typing import Any
 
 import typer
 
-from handloom.cli.certify import certify
-from handloom.cli.curves import curves
-from handloom.cli.discover import discover
-from handloom.cli.heatmap import heatmap
-from handloom.cli.info import info
-from handloom.cli.learn import learn, resume
-from handloom.cli.planned import ANY, compile, export
-from handloom.cli.records import records
-from handloom.cli.run import run
-from handloom.cli.runs import runs
-from handloom.cli.sample import sample
-from handloom.cli.score import score
-from handloom.cli.tasks import tasks
-from handloom.cli.tour import tour
-from handloom.cli.write import write
+from handloom.cli.commands import Commands
+from handloom.cli.planned import PLANNED, refuse
+
+
+class Handloom(Commands):
+    """The commands, as they are listed."""
+
+    package = __name__
+    names = (
+        *("run", "info", "certify", "write"),
+        *("tasks", "learn", "resume", "sample", "score", "runs", "curves", "heatmap"),
+        *("discover", "records", "tour"),
+    )
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name in PLANNED:
+            refuse(cmd_name)
+        return super().get_command(ctx, cmd_name)
+
 
 app = typer.Typer(
     name="handloom",
+    cls=Handloom,
     help="A workbench for small transformers: write one, train one, take either apart, discover with it.",
     epilog="Try: handloom run hello",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(run)
-app.command()(info)
-app.command()(certify)
-app.add_typer(write)
-app.command()(tasks)
-app.command()(learn)
-app.command()(resume)
-app.command()(sample)
-app.command()(score)
-app.command()(runs)
-app.command()(curves)
-app.command()(heatmap)
-app.command()(discover)
-app.command()(records)
-app.command()(tour)
-app.command(hidden=True, context_settings=ANY)(export)
-app.command(hidden=True, context_settings=ANY)(compile)
 
 
 @app.callback(invoke_without_command=True)
@@ -63,8 +52,8 @@ def options(version: bool = typer.Option(False, "--version", help="Show the vers
 
 
 def main() -> None:
-    """The `handloom` command. (A reader that has gone, as in `handloom … | head`, is Typer's, and so is Ctrl-C in a
-    command. What ends by Ctrl-C has exit code 130 and no traceback.)"""
+    """The `handloom` command. Ctrl-C ends it with exit code 130 and no traceback. (Typer handles Ctrl-C in a command,
+    and a closed pipe, as in `handloom … | head`.)"""
     for stream in (sys.stdout, sys.stderr):  # a terminal that cannot show ▲ gets a question mark
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
@@ -75,7 +64,7 @@ def main() -> None:
         code = 130
     except typer.TyperException as error:
         code = fail(usage_message(error))
-    except OSError as error:  # standard output cannot be written to; it must not be tried again at exit
+    except OSError as error:  # standard output cannot be written to, and Python must not try again at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = fail(f"cannot write the output: {error.strerror}")
     except ValueError as error:
@@ -96,10 +85,10 @@ def fail(message: str) -> int:
 
 
 def usage_message(error: typer.TyperException) -> str:
-    """What was wrong with the command's words, and where its help is."""
-    said = getattr(error, "format_message", lambda: str(error))()
-    if not said:  # no words at all: the help has been shown
+    """What is wrong with the command's words, and how to show its help."""
+    message = getattr(error, "format_message", lambda: str(error))()
+    if not message:  # no words at all: the help has been shown
         return ""
     context = getattr(error, "ctx", None)
     where = context.command_path if context else "handloom"
-    return f"{' '.join(said.split()).rstrip('.')}; see {where} --help"
+    return f"{' '.join(message.split()).rstrip('.')}; see {where} --help"

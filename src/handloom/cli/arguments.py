@@ -1,7 +1,8 @@
-"""What several commands take and give: the MODEL argument, options in panels, and JSON."""
+"""What several commands take and print: the MODEL argument, options in panels, and JSON."""
 
 import json
 import re
+from inspect import Parameter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,14 +12,6 @@ if TYPE_CHECKING:
 
 MODEL_HELP = "A model file, a .taotp file, a run folder, or a program with its parameters: hello, hello:message=Hi."
 ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help=MODEL_HELP, show_default=False)]
-TopK = Annotated[int | None, typer.Option("--top-k", help="Draw from the K likeliest tokens.", metavar="K")]
-TopP = Annotated[
-    float | None, typer.Option("--top-p", help="Draw from the fewest tokens whose chances add up to P.", metavar="P")
-]
-FormatOption = Annotated[
-    str | None, typer.Option("--format", help="What the whole text must match, such as [01]{30,40}.", metavar="REGEX")
-]
-SeedOption = Annotated[int, typer.Option(help="One seed gives one result.", min=0)]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON value and nothing else.")]
 
 
@@ -28,8 +21,23 @@ def option(text: str, panel: str, *flags: str, **more: Any) -> Any:
     return typer.Option(*flags, help=plain, rich_help_panel=panel, show_default=False, **more)
 
 
+def decoding() -> list[Parameter]:
+    """The options of every command that draws tokens."""
+    return [
+        drawn("top_k", int, help="Draw from the K likeliest tokens.", metavar="K"),
+        drawn("top_p", float, help="Draw from the fewest tokens whose probabilities add up to P.", metavar="P"),
+        drawn("format", str, help="A pattern for the whole text, such as [01]{30,40}.", metavar="REGEX"),
+        drawn("seed", int, default=0, help="One seed gives one result.", min=0),
+    ]
+
+
+def drawn(name: str, kind: Any, default: Any = None, **more: Any) -> Parameter:
+    info = typer.Option(f"--{name.replace('_', '-')}", **more)
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind | None, info])
+
+
 def find_model(name: str) -> "Model":
-    """The model a MODEL argument stands for: a program of that name, or else what is on disk."""
+    """The model that a MODEL argument names: a program, or else a file or a folder."""
     from handloom.core.finding import find
 
     return find(name).model

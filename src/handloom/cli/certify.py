@@ -1,4 +1,4 @@
-"""handloom certify: is a model right on every input of its task?"""
+"""handloom certify: check whether a model is right on every input of its task."""
 
 from typing import Annotated
 
@@ -12,19 +12,17 @@ def certify(
     model: ModelArgument,
     task: Annotated[
         str | None,
-        typer.Option(
-            help="A task that asks questions, such as gcd, or a program's; default: as the model's notes say."
-        ),
+        typer.Option(help="A task with questions, such as gcd, or a program's; default: the one in the model's notes."),
     ] = None,
     dtype: Annotated[str | None, typer.Option(help="float32 or float64; default: the model's own.")] = None,
     samples: Annotated[
-        int | None, typer.Option(help="Try so many inputs; default: all, or 10,000 where that would take too long.")
+        int | None, typer.Option(help="Try this many inputs; default: all, or 10,000 where all would take too long.")
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Try all inputs, however long it takes.")] = False,
-    seed: Annotated[int, typer.Option(help="Which random inputs.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the random inputs.", min=0)] = 0,
     as_json: JsonOption = False,
 ) -> None:
-    """Hold a model against the oracle of its task: on all inputs, by proof, or on samples. Exit code 1 if it is wrong.
+    """Check a model against the oracle of its task: on all inputs, by proof, or on samples. Exit code 1 if it is wrong.
 
     \b
     handloom certify min:n=5

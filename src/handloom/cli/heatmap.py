@@ -46,7 +46,7 @@ def heatmap(
 
     \b
     handloom heatmap runs/strings-1 -o attention.svg
-    handloom heatmap runs/strings-1/model-15000.safetensors --layer 1 --marks 13,22
+    handloom heatmap runs/strings-1/model-5000.safetensors --layer 1 --marks 13,22
     handloom heatmap addition "045+078=012"
     """
     from handloom.core.finding import find

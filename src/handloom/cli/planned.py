@@ -1,25 +1,16 @@
-"""Commands that are not there yet, answered with what to do instead."""
+"""Commands that do not exist yet, answered with what to do instead."""
 
-import typer
+from typing import NoReturn
 
-ANY = {"allow_extra_args": True, "ignore_unknown_options": True}
+PLANNED = {
+    "export": "a model file is plain safetensors (safetensors.torch.load_file reads its arrays, docs/machine.md has "
+    "their names), and handloom write build PROGRAM -o x.taotp writes weights as text",
+    "compile": "write the weights as text in a .taotp file (docs/taotp.md), or as arrays in Python (hl.Config, "
+    "hl.params.zeros, hl.Model, hl.save)",
+}
 
 
-def export(context: typer.Context) -> None:
-    """Not there yet. A model file is plain safetensors, which other tools read."""
+def refuse(name: str) -> NoReturn:
     from handloom.core import HandloomError
 
-    raise HandloomError(
-        "export is not there yet; a model file is plain safetensors (safetensors.torch.load_file reads its arrays, "
-        "docs/machine.md has their names), and handloom write build PROGRAM -o x.taotp writes weights as text"
-    )
-
-
-def compile(context: typer.Context) -> None:
-    """Not there yet. A .taotp file has the weights of a transformer as text."""
-    from handloom.core import HandloomError
-
-    raise HandloomError(
-        "compile is not there yet; write the weights as text in a .taotp file (docs/taotp.md), or as arrays in Python "
-        "(hl.Config, hl.params.zeros, hl.Model, hl.save)"
-    )
+    raise HandloomError(f"{name} is not there yet; {PLANNED[name]}")

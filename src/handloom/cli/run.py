@@ -1,52 +1,42 @@
-"""handloom run: let a model go on from a text."""
+"""handloom run: continue texts with a model."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from handloom.cli.arguments import (
-    FormatOption,
-    JsonOption,
-    ModelArgument,
-    SeedOption,
-    TopK,
-    TopP,
-    find_model,
-    print_json,
-)
+from handloom.cli.arguments import JsonOption, ModelArgument, decoding, find_model, print_json
 from handloom.cli.live.progress import Slowly
+from handloom.cli.options import takes
 
-Inputs = Annotated[list[str] | None, typer.Argument(metavar="INPUT…", help="Texts to go on from; none: the empty one.")]
+Inputs = Annotated[
+    list[str] | None, typer.Argument(metavar="INPUT…", help="Texts to continue; by default one empty text.")
+]
 
 
+@takes(decoding)
 def run(
     model: ModelArgument,
     inputs: Inputs = None,
     steps: Annotated[
         int | None,
         typer.Option(
-            help="At most this many new tokens (beyond the block the window slides); default: as its notes say, "
-            "or until the block is full."
+            help="Up to this many new tokens (beyond the block the window slides); default: as the model's notes "
+            "say, or until the block is full."
         ),
     ] = None,
-    stop: Annotated[
-        list[str] | None, typer.Option(help="Stop at this token; may be given again; default: <eos>.")
-    ] = None,
-    temperature: Annotated[float, typer.Option(help="0 takes the likeliest token; above it tokens are drawn.")] = 0.0,
-    top_k: TopK = None,
-    top_p: TopP = None,
-    format: FormatOption = None,
-    seed: SeedOption = 0,
+    stop: Annotated[list[str] | None, typer.Option(help="Stop at this token; may be repeated; default: <eos>.")] = None,
+    temperature: Annotated[float, typer.Option(help="0 takes the likeliest token; above 0 tokens are drawn.")] = 0.0,
     engine: Annotated[
         str, typer.Option(help="reference (NumPy, float64), torch, native (C++, float32), or auto: the fastest.")
     ] = "reference",
     unchecked: Annotated[
-        bool, typer.Option("--unchecked", help="Take any input, also what the model's task does not.")
+        bool, typer.Option("--unchecked", help="Accept any input, even one that the model's task does not take.")
     ] = False,
-    specials: Annotated[bool, typer.Option("--specials", help="Show special tokens such as <eos> too.")] = False,
+    specials: Annotated[bool, typer.Option("--specials", help="Also show special tokens such as <eos>.")] = False,
     as_json: JsonOption = False,
+    **choices: Any,
 ) -> None:
-    """Let a model go on from each INPUT; one line of output each.
+    """Continue each INPUT with a model; one line of output per input.
 
     \b
     handloom run hello
@@ -57,21 +47,10 @@ def run(
     from handloom.core.decoding import continue_texts
 
     chosen = find_model(model)
+    how = {"steps": steps, "stop": stop or None, "temperature": temperature, "engine": engine}
     with Slowly("decoding") as progress:
         texts = continue_texts(
-            chosen,
-            inputs or [""],
-            specials=specials,
-            unchecked=unchecked,
-            steps=steps,
-            stop=stop or None,
-            temperature=temperature,
-            top_k=top_k,
-            top_p=top_p,
-            seed=seed,
-            format=format,
-            engine=engine,
-            progress=progress,
+            chosen, inputs or [""], specials=specials, unchecked=unchecked, progress=progress, **how, **choices
         )
     if as_json:
         print_json({"output": texts})

@@ -1,4 +1,4 @@
-"""handloom score: how likely a text is to a model."""
+"""handloom score: the probability of texts under a model."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 def score(
     model: ModelArgument,
     texts: Annotated[
-        list[str] | None, typer.Argument(metavar="TEXT…", help="What to score.", show_default=False)
+        list[str] | None, typer.Argument(metavar="TEXT…", help="Texts to score.", show_default=False)
     ] = None,
     file: Annotated[Path | None, typer.Option(help="Score every line of this text file.")] = None,
-    prompt: Annotated[str, typer.Option(help="What is given before each text, and not scored.")] = "",
-    end: Annotated[bool, typer.Option("--end/--open", help="Whether the text ends there, or may go on.")] = True,
+    prompt: Annotated[str, typer.Option(help="A prompt before each text, which is not scored.")] = "",
+    end: Annotated[bool, typer.Option("--end/--open", help="Whether the text must end there, or may continue.")] = True,
     tokens: Annotated[bool, typer.Option("--tokens", help="Show the probability of every token.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """How likely a model is to say each TEXT: the logarithm of its probability, and its perplexity a token.
+    """Score each TEXT under a model: the logarithm of its probability, and its perplexity per token.
 
     \b
     handloom score runs/names-1 emma xqzt
@@ -38,7 +38,9 @@ def score(
     from handloom.tasks.textfile import read_lines
 
     if bool(texts) == (file is not None):
-        raise HandloomError("score takes texts, or with --file the lines of a text file; give one of the two")
+        raise HandloomError(
+            "score: texts and --file both given, or neither (expected one of the two); leave one out, or give one"
+        )
     lines = texts or read_lines(file or Path())
     chosen = find_model(model)
     scores = []
@@ -64,7 +66,7 @@ def score(
 
 
 def table(found: "Score") -> str:
-    """A line for each token with its probability, and a bar as long as it is likely."""
+    """One line per token, with its probability as a number and as a bar."""
     from math import exp
 
     names = [token if token.isprintable() and token.strip() else repr(token)[1:-1] for token in found.tokens]

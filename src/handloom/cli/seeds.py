@@ -53,7 +53,7 @@ def check_alone() -> None:
 
 def train_all(parent: Path, reopen: Reopen, tensorboard: bool, as_json: bool) -> int:
     """Train those that are not done, one after the other, and tell what came of all; the exit code."""
-    from handloom.cli.learn import run_and_show
+    from handloom.cli.training_run import run_and_show
     from handloom.runs.listing import read_run, seed_folders
 
     check_alone()

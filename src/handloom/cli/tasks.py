@@ -1,4 +1,4 @@
-"""handloom tasks: what a model can be trained on."""
+"""handloom tasks: the tasks that a model can be trained on."""
 
 from handloom.cli.arguments import JsonOption, print_json
 
@@ -21,7 +21,7 @@ def tasks(as_json: JsonOption = False) -> None:
     if as_json:
         print_json([{"name": name, "about": about} for name, about in lines])
         return
-    table = Table(Column("task", overflow="fold"), Column("what is learnt", overflow="fold"), box=None)
+    table = Table(Column("task", overflow="fold"), Column("what is learned", overflow="fold"), box=None)
     for name, about in lines:
         table.add_row(name, about)
     Console(highlight=False).print(table, markup=False)

@@ -1,9 +1,10 @@
-"""A limit of time that a user's code cannot outlast: a rule or a score that never ends, compiled or not, is killed.
+"""A time limit that a user's code cannot outlast: a rule or a score that never ends, compiled or not, is killed.
 
-The command forks before it loads anything. The child does the work, and ends by itself when its time is over. The
-parent waits and passes on signals. If the child is late, the parent asks where it is: faulthandler writes the stack of
-its main thread to a pipe, whoever holds Python's lock. In a function of the user's it is killed, if it has had the
-processor for long enough to end; anywhere else, as when a busy machine is slow to load or to save, it is given longer.
+The command forks before it loads anything, which only a command can do: a library has the caller's threads. The child
+does the work, and ends by itself when its time is over. The parent waits and passes on signals. If the child is late,
+the parent asks where it is: faulthandler writes the stack of its main thread to a pipe, whoever holds Python's lock. In
+a user's function it is killed, if it has had the processor for long enough to end; anywhere else, as when a busy
+machine is slow to load or to save, it gets more time.
 """
 
 import atexit
@@ -31,25 +32,24 @@ ENOUGH = 1.0  # and then of the processor, for a busy machine may not let it hav
 LATEST = 60.0  # seconds for one that is not in the user's code
 STARTING = 60.0  # for Ray to start, before the time begins to count
 TICK = 0.5  # seconds between two looks
-ENDED = "ended"  # the last word of a child that has come to its own end
+ENDED = "ended"  # the last line of a child that ends by itself
 COMMANDS = Path(__file__).parent
-CALLER = COMMANDS.parent / "discover" / "problem.py"  # who calls a user's functions
+CALLER = COMMANDS.parent / "discover" / "problem.py"  # calls the user's functions
 
-Tell = Callable[..., None]  # the parent what it should know: the run's folder, and folders that were made for it
+Tell = Callable[..., None]  # tells the parent the run's folder, and the folders that were made for it
 Frame = tuple[str, str, str]  # a file, a line in it, a function
 
 
-def say_nothing(**known: Any) -> None:
-    """To no parent."""
+def tell_nobody(**known: Any) -> None:
+    """Where there is no parent."""
 
 
 def in_child(seconds: float | None, slack: float = 0.0, cause: str = "") -> Tell:
-    """From here on in a child that is killed if it does not end in time, which is counted in seconds that it may take
-    and in some more that are not its fault; where there can be no child, in this process. Only the child returns. If it
-    is lost, the cause is given as the reason."""
-    captured = sys.stdout is not sys.__stdout__  # by somebody who would not see what a child prints
+    """Continue in a child that is killed if it does not end within `seconds`, plus `slack` that is not its fault; where
+    there can be no child, in this process. Only the child returns. If it is lost, the cause is given as the reason."""
+    captured = sys.stdout is not sys.__stdout__  # by a caller who would not see what a child prints
     if captured or threading.active_count() > 1 or not hasattr(os, "fork"):
-        return say_nothing
+        return tell_nobody
     sys.stdout.flush()
     sys.stderr.flush()
     parent, (reads, writes) = os.getpid(), os.pipe()
@@ -60,7 +60,7 @@ def in_child(seconds: float | None, slack: float = 0.0, cause: str = "") -> Tell
     os.close(reads)
     end_with(parent)
     faulthandler.register(signal.SIGUSR1, file=writes, all_threads=False)
-    atexit.register(os.write, writes, f"{ENDED}\n".encode())  # not reached by one that is killed, or lost with Ray
+    atexit.register(os.write, writes, f"{ENDED}\n".encode())  # not reached if it is killed, or lost with Ray
     return partial(write_line, writes)
 
 
@@ -79,28 +79,28 @@ def end_with(parent: int) -> None:
 
 
 class Watched:
-    """A child, as its parent sees it."""
+    """A child process, watched by its parent."""
 
     def __init__(self, child: int, pipe: int, seconds: float | None, slack: float, cause: str) -> None:
         self.child, self.pipe, self.seconds, self.cause = child, pipe, seconds, cause
         self.slack = slack
         self.left = float("inf") if seconds is None else seconds + slack + GRACE
-        self.said = ""  # what has come through the pipe
+        self.text = ""  # what has come through the pipe
         self.used: float | None = None  # seconds of the processor until it was late
         self.signals: list[int] = []
         for kind in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            if signal.getsignal(kind) is not signal.SIG_IGN:  # what is ignored stays so
+            if signal.getsignal(kind) is not signal.SIG_IGN:  # an ignored signal stays ignored
                 signal.signal(kind, self.pass_on)
 
     def pass_on(self, kind: int, frame: Any) -> None:
-        """Ctrl-C reaches the child too if it comes from a terminal, and two end it at once. So it gets another signal
-        that does the same; of a second one, which may come because the first did nothing, it dies."""
+        """Ctrl-C in a terminal reaches the child too, and two would end it at once. So it gets another signal that does
+        the same; a second Ctrl-C, which may come because the first did nothing, kills it."""
         again = kind == signal.SIGINT and kind in self.signals
         self.signals.append(kind)
         os.kill(self.child, signal.SIGKILL if again else signal.SIGTERM if kind == signal.SIGINT else kind)
 
     def wait(self) -> NoReturn:
-        """Until the child has ended, and then with its exit code; or until it is late."""
+        """Wait until the child has ended, and exit with its code; or until it is late."""
         while (ended := os.waitpid(self.child, os.WNOHANG))[0] == 0:
             began = time.monotonic()
             self.hear(min(TICK, self.left) if self.left > 0 else TICK)
@@ -119,10 +119,10 @@ class Watched:
         raise typer.Exit(code)
 
     def hear(self, seconds: float) -> None:
-        """Read what the child writes within that time; one that has ended is not waited for."""
+        """Read what the child writes within that time; do not wait for a child that has ended."""
         if select.select([self.pipe], [], [], seconds)[0]:
             heard = os.read(self.pipe, 1 << 16).decode(errors="replace")
-            self.said += heard
+            self.text += heard
             if not heard:
                 time.sleep(0.01)
 
@@ -131,28 +131,28 @@ class Watched:
         state, used = processor(self.child)
         self.used = used if self.used is None else self.used
         os.kill(self.child, signal.SIGUSR1)
-        time.sleep(TICK)  # the answer comes in pieces
+        time.sleep(TICK)  # the stack arrives in pieces
         self.left -= TICK
         self.hear(0)
-        where = users_function(frames_in(self.said.rpartition("Stack (most recent call first)")[2]))
-        starved = state == "R" and used - self.used < ENOUGH  # it wants to run, and is not let
+        where = users_function(frames_in(self.text.rpartition("Stack (most recent call first)")[2]))
+        starved = state == "R" and used - self.used < ENOUGH  # it is ready to run, but gets no processor
         if (where is None or starved) and self.left > -LATEST:
             return
         os.kill(self.child, signal.SIGKILL)
         os.waitpid(self.child, 0)
         show_cursor()
         late = f"{GRACE + self.slack - self.left:.0f} s after the limit of {self.seconds:g} s"
-        raise HandloomError(f"{where or 'the run'}: not ended {late}, so it was stopped{self.what_is_left()}")
+        raise HandloomError(f"{where or 'the run'}: still running {late}, so it was stopped{self.what_is_left()}")
 
     @property
     def has_ended(self) -> bool:
-        """Whether the child has nothing left to do but to go."""
-        return ENDED in self.said.splitlines()
+        """Whether the child has done all its work."""
+        return ENDED in self.text.splitlines()
 
     @property
     def told(self) -> dict[str, Any]:
-        """What the child has told, or nothing."""
-        lines = [line for line in self.said.splitlines() if line.startswith("{")]
+        """What the child has told its parent last."""
+        lines = [line for line in self.text.splitlines() if line.startswith("{")]
         known: dict[str, Any] = json.loads(lines[-1]) if lines else {}
         return known
 
@@ -160,7 +160,7 @@ class Watched:
         return f"; handloom discover --resume {self.told['folder']} resumes it" if self.told else ""
 
     def what_is_left(self) -> str:
-        """What can be done with a run that was stopped, in words. Of one that never began nothing is left."""
+        """What a user can do with a run that was stopped. Of one that never started nothing is left."""
         kept = ("metrics.jsonl", "records.jsonl")
         if not self.told or any((Path(self.told["folder"]) / name).exists() for name in kept):
             return self.how_to_resume()
@@ -171,19 +171,19 @@ class Watched:
 
 
 def show_cursor() -> None:
-    """The view of a child that was killed had hidden it."""
+    """Show the cursor, which the view of a killed child had hidden."""
     if sys.stderr.isatty():
         print("\x1b[?25h", end="", file=sys.stderr, flush=True)
 
 
 def processor(pid: int) -> tuple[str, float]:
-    """Whether a process runs or wants to (R), and how many seconds it has had; where the system does not tell, nothing
-    of the first and what the clock says."""
+    """The state of a process (R: running, or ready to), and the seconds of processor it has had; where the system does
+    not tell, no state and the clock."""
     try:
-        told = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        stat = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
         return "", time.monotonic()
-    return told[0], (int(told[11]) + int(told[12])) / os.sysconf("SC_CLK_TCK")
+    return stat[0], (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def frames_in(text: str) -> list[Frame]:
@@ -192,7 +192,7 @@ def frames_in(text: str) -> list[Frame]:
 
 
 def users_function(frames: Sequence[Frame]) -> str | None:
-    """The user's function that a stack is in, in words, if it is in one. Compiled ones have no frame; who calls them
+    """The user's function that a stack is in, in words, or None. A compiled function has no frame, but its caller
     has."""
     inner = list(takewhile(lambda frame: not Path(frame[0]).is_relative_to(COMMANDS), frames))
     users = [frame for frame in inner if not any(Path(frame[0]).is_relative_to(path) for path in LIBRARIES)]

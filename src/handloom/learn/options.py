@@ -23,7 +23,7 @@ SIZES_IN_WORDS = {  # of causal and tied, what the value does that is not the de
     "norm": "kind of norm: layer, rms or none",
     "place": "place of the norms: pre or post",
     "eps": "added to the variance by a norm",
-    "activation": "of the neurons: relu, gelu, gelu_tanh, silu or none",
+    "activation": "activation of neurons: relu, gelu, gelu_tanh, silu or none",
     "positions": "kind of positions: table, sinusoid, rotary or none",
     "rotary_base": "base of rotary positions",
     "causal": "see both ways, and learn to predict hidden tokens",

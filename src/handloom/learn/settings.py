@@ -27,7 +27,7 @@ class Settings:
     steps: int = setting(15_000, "steps of training", TRAINING, 0)
     batch: int = setting(32, "strings per step", TRAINING, 1)
     rate: float = setting(5e-4, "learning rate", TRAINING, 0)
-    schedule: Schedule = setting("constant", "of the rate: constant, or cosine or linear to 0", TRAINING)  # noqa: RUF009
+    schedule: Schedule = setting("constant", "schedule of the rate: constant, or cosine or linear to 0", TRAINING)  # noqa: RUF009
     warmup: int = setting(0, "steps in which the rate rises from 0", TRAINING, 0)
     decay: float = setting(0.01, "weight decay, on matrices and embeddings", TRAINING, 0)
     betas: tuple[float, float] = setting((0.9, 0.99), "betas of AdamW", TRAINING)

@@ -1,1 +1,1 @@
-"""What one sees while a command runs."""
+"""What a command shows while it runs."""

@@ -1,7 +1,7 @@
-"""What one sees of a run of discovery: on a terminal a view that changes, elsewhere a line now and then.
+"""The live view of a run of discover: on a terminal a picture that changes, elsewhere a line now and then.
 
-The view has the best score and where it came from, the time that is left, what is being done, small curves over the
-generations and, if it is a grid and there is room, the best construction.
+The picture has the best score and its origin, the time left, the current stage, small curves over the generations and,
+for a grid that fits, the best construction.
 """
 
 import sys
@@ -25,7 +25,7 @@ SOON = 1.0  # seconds between lines, however good the news
 
 
 class DiscoveryView:
-    """`with DiscoveryView() as view:` and call view(progress) as often as one likes."""
+    """`with DiscoveryView() as view:` and call view(progress) as often as you like."""
 
     def __init__(self) -> None:
         self.live: Any = None
@@ -107,7 +107,7 @@ def story(p: Progress, room: int) -> list["Text"]:
 
 
 def timing(p: Progress, room: int) -> "Text":
-    """How much of the time is over."""
+    """The share of the time that is over."""
     from rich.text import Text
 
     if p.limit is None:
@@ -117,7 +117,7 @@ def timing(p: Progress, room: int) -> "Text":
 
 
 def stage(p: Progress, room: int) -> "Text":
-    """What is being done, and how far it is."""
+    """The current stage and its progress."""
     from rich.text import Text
 
     loss = f", loss {p.loss:.3f}" if p.loss is not None else ""
@@ -134,7 +134,7 @@ def bar(share: float, wide: int, style: str) -> "Text":
 
 
 def curves(lines: Sequence[Mapping[str, Any]], room: int) -> list["Text"]:
-    """Small curves over the generations, of what there is, each with its last value."""
+    """Small curves over the generations, each with its last value."""
     from rich.text import Text
 
     illegal = [finite(line.get("illegal")) for line in lines]
@@ -158,7 +158,7 @@ def percent(share: float) -> str:
 
 
 def sparkline(values: Sequence[float | None], wide: int) -> str:
-    """A curve in one line of blocks; if there are too many values, of every so many the last.
+    """A curve in one line of blocks; if there are too many values, each block shows the last of several.
 
     >>> sparkline([1, 2, None, 8], 10)
     '▁▂ █'
@@ -172,7 +172,7 @@ def sparkline(values: Sequence[float | None], wide: int) -> str:
 
 
 def drawn(p: Progress, wide: int, tall: int) -> tuple["Text", int] | None:
-    """The best construction in characters and how wide it is, if it is a grid and there is room for it."""
+    """The best construction in characters and its width, if it is a grid that fits."""
     from rich.text import Text
 
     if p.picture is None or p.picture[0].kind != "grid" or len(p.picture[0].sides) != 2:

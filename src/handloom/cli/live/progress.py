@@ -1,7 +1,6 @@
-"""Says how far something is, once it has taken longer than a moment.
+"""Progress of a command that takes longer than two seconds, on standard error.
 
-On a terminal it is a bar on standard error that goes away in the end; elsewhere a line every ten seconds. What is over
-in two seconds shows nothing, and costs nothing.
+On a terminal it is a bar that disappears at the end, elsewhere a line every ten seconds.
 """
 
 import sys
@@ -17,7 +16,7 @@ class Slowly:
 
     def __init__(self, what: str) -> None:
         self.what = what
-        self.next = float("inf")  # until the first call: what is loaded before it is not what takes long
+        self.next = float("inf")  # until the first call: loading does not count
         self.bar: Any = None
 
     def __enter__(self) -> "Slowly":
@@ -49,7 +48,7 @@ class Slowly:
 
 
 def screen() -> Any:
-    """A place on the terminal that changes and is gone in the end (Rich's Live, begun); None where there is none."""
+    """A part of the terminal that changes and disappears at the end (Rich's Live, started); None without a terminal."""
     if not sys.stderr.isatty():
         return None
     from rich.console import Console

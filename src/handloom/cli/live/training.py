@@ -1,5 +1,5 @@
-"""What one sees of a training run: on a terminal a few lines that change, elsewhere a line at every evaluation and, at
-least, every ten seconds."""
+"""The live view of a training run: on a terminal a few lines that change, elsewhere a line per evaluation and at least
+every ten seconds."""
 
 import sys
 import time
@@ -23,7 +23,7 @@ class TrainingView:
         self.title, self.engine, self.data, self.loss_of = title, engine, data, loss_of
         self.live: Any = None
         self.next = time.monotonic()
-        self.first: tuple[int, float] | None = None  # step and seconds at which this view began
+        self.first: tuple[int, float] | None = None  # step and seconds at which this view started
         self.evaluated: Report | None = None
 
     def __enter__(self) -> "TrainingView":
@@ -50,7 +50,7 @@ class TrainingView:
             print(self.line(report), file=sys.stderr, flush=True)
 
     def pace(self, report: "Report") -> list[str]:
-        """Steps per second since this view began and the time that is left, once there is something to go by."""
+        """Steps per second since this view started and the time left, once they can be estimated."""
         assert self.first is not None
         done, seconds = report.step - self.first[0], report.seconds - self.first[1]
         if done <= 0 or seconds <= 0.0:
@@ -64,7 +64,7 @@ class TrainingView:
         return ", ".join([step, *rest])
 
     def measures(self, report: "Report") -> str:
-        """What an evaluation has found."""
+        """The results of an evaluation."""
         return f"{self.loss_of} {report.held_out:.4f}, {report.evaluation}"
 
     def picture(self, report: "Report") -> Any:
@@ -84,7 +84,7 @@ class TrainingView:
 
 
 def duration(seconds: float) -> str:
-    """A time as people say it: 40 s, 12 min, 3.5 h."""
+    """A time for people: 40 s, 12 min, 3.5 h."""
     if seconds < 100:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

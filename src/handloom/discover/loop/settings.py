@@ -20,14 +20,16 @@ class Settings:
     smaller: int = setting(0, "also train on this many smaller sizes", MODEL, 0)
     learn: int = setting(300, "steps of training per generation", MODEL, 0)
     samples: int = setting(300, "constructions sampled per generation", MODEL, 1)
-    temperature: float = setting(1.0, "at the start; it rises when samples repeat", MODEL, 0)
+    temperature: float = setting(1.0, "temperature of the first samples; it rises when samples repeat", MODEL, 0)
     feedback: float = setting(0.0, "train e^FEEDBACK times as often on one deviation better", MODEL, 0)
     layers: int = setting(4, "layers of the model", MODEL, 1)
     heads: int = setting(4, "attention heads per layer", MODEL, 1)
     width: int = setting(64, "width of the residual stream (d_model)", MODEL, 1)
     batch: int = setting(32, "constructions per step of training", MODEL, 1)
     rate: float = setting(1e-3, "learning rate", MODEL, 0)
-    symmetry: str = setting(AUTO, "such as mirror, or none; a wrong name lists them; auto: all in turn", SEARCH)
+    symmetry: str = setting(
+        AUTO, "symmetry, such as mirror, or none; a wrong name lists them; auto: all in turn", SEARCH
+    )
     attempts: int = setting(400, "searches per generation without the model", SEARCH, 1)
     steps: int = setting(4_000, "steps of a short search; some are longer, by Luby's sequence", SEARCH, 1)
     keep: int = setting(500, "constructions kept to train on", SEARCH, 10)

@@ -1,0 +1,31 @@
+"""handloom write list: the programs."""
+
+from dataclasses import asdict
+
+from handloom.cli.arguments import JsonOption, print_json
+
+SIZES = ("total", "nonzero", "unique")
+
+
+def list(as_json: JsonOption = False) -> None:
+    """Show the programs with their sizes.
+
+    \b
+    handloom write list
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from handloom.core import count
+    from handloom.write import PROGRAMS, program
+
+    rows = [{"name": name, "about": p.about, **asdict(count(program(name)))} for name, p in PROGRAMS.items()]
+    if as_json:
+        print_json(rows)
+        return
+    table = Table("program", "about", box=None)
+    for size in SIZES:
+        table.add_column(size, justify="right")
+    for row in rows:
+        table.add_row(str(row["name"]), str(row["about"]), *(f"{row[size]:,}" for size in SIZES))
+    Console().print(table)

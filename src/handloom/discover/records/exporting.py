@@ -1,0 +1,42 @@
+"""Records written to files, as JSON or as text.
+
+export_records(store, select(store), "records.json")
+"""
+
+import json
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from handloom.core.files import as_path, write_atomically
+from handloom.discover.problem import Number
+from handloom.discover.records.exchange import as_object, as_paragraph
+from handloom.discover.records.selection import Asked, by_problem, problem_or_none
+from handloom.discover.records.store import Record, Store
+
+
+def best_known_of(store: Store, records: Sequence[Record], asked: Asked = None) -> dict[str, Number | None]:
+    """The best known values of the records' problems. Of a problem whose file is not given, the store's."""
+    problems = {name: problem_or_none(name, asked) for name in {record.problem for record in records}}
+    return {name: one.best_known if one else store.best_known(name) for name, one in problems.items()}
+
+
+def as_objects(store: Store, records: Sequence[Record], asked: Asked = None) -> list[dict[str, Any]]:
+    """Records for JSON, with the best known values of their problems."""
+    known = best_known_of(store, records, asked)
+    return [as_object(record) | {"best_known": known[record.problem]} for record in records]
+
+
+def as_file_text(store: Store, records: Sequence[Record], ending: str = ".json", asked: Asked = None) -> str:
+    """Records as the text of a .json or .txt file, which `import_constructions` reads."""
+    if ending.lower() != ".txt":
+        return "[\n" + ",\n".join(map(json.dumps, as_objects(store, records, asked))) + "\n]\n"
+    problems = {name: problem_or_none(name, asked) for name, _ in by_problem(records)}
+    spaces = {name: problem.space if problem else None for name, problem in problems.items()}
+    return "\n".join(as_paragraph(record, spaces[record.problem]) for record in records)
+
+
+def export_records(store: Store, records: Sequence[Record], path: str | os.PathLike[str], asked: Asked = None) -> None:
+    """Write records to a .json or .txt file."""
+    path = as_path(path)
+    write_atomically(path, as_file_text(store, records, path.suffix, asked).encode())

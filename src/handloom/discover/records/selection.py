@@ -1,0 +1,72 @@
+"""Which records of a store: those of a problem, or of all that share a name or a file.
+
+    select(store)                      # all records, problem by problem
+    select(store, "isosceles:n=16")    # of one problem, the best first
+    select(store, "isosceles", 1)      # the best of each of its sizes
+    select(store, "my_problem.py")     # of all sizes of a problem of one's own
+
+A store names problems, but no file is run because a store names it: the Python file of a problem must be given.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from handloom.core import HandloomError
+from handloom.discover.catalogue import PROBLEMS, problem_named
+from handloom.discover.problem import Problem
+from handloom.discover.records.store import Record, Store
+
+Asked = Problem | str | None  # a problem, its name, the part of the name before the parameters, its file; None: all
+
+
+def select(store: Store, asked: Asked = None, best: int | None = None) -> list[Record]:
+    """The records asked for, problem by problem; of each problem the best, if so many are given, or else all."""
+    return [record for name in problem_names(store, asked) for record in store.records(name, limit=best)]
+
+
+def problem_names(store: Store, asked: Asked = None) -> list[str]:
+    """The full names of the problems asked for, in natural order; of one without records, its name."""
+    stored = [name for name in store.problems() if is_asked(name, asked)]
+    if not stored and asked is not None:
+        return [asked.name if isinstance(asked, Problem) else problem_named(asked).name]
+    return sorted(stored, key=in_natural_order)
+
+
+def is_asked(name: str, asked: Asked) -> bool:
+    """Whether a problem is asked for: isosceles asks for isosceles:n=16, own.py for own:n=3."""
+    if asked is None or isinstance(asked, Problem):
+        return asked is None or name == asked.name
+    return name == asked or name.partition(":")[0] == (Path(asked).stem if asked.endswith(".py") else asked)
+
+
+def in_natural_order(name: str) -> list[Any]:
+    """n=9 before n=10."""
+    return [int(part) if i % 2 else part for i, part in enumerate(re.split(r"([0-9]{1,18})", name))]
+
+
+def problem_of(name: str, asked: Asked = None) -> Problem:
+    """The problem of a record: a built-in one, the one asked for, or from the file asked for."""
+    known, _, parameters = name.partition(":")
+    if isinstance(asked, Problem) and asked.name == name:
+        return asked
+    if isinstance(asked, str) and (file := re.match(r".+?\.py(?=:|$)", asked)):
+        return problem_named(f"{file[0]}:{parameters}" if parameters else file[0])
+    if known not in PROBLEMS:
+        raise HandloomError(f"{name} is not a built-in problem; name its file, such as {known}.py")
+    return problem_named(name)
+
+
+def problem_or_none(name: str, asked: Asked = None) -> Problem | None:
+    """The problem of a record, or None where its file is not given."""
+    try:
+        return problem_of(name, asked)
+    except HandloomError:
+        return None
+
+
+def by_problem(records: Iterable[Record]) -> Iterator[tuple[str, list[Record]]]:
+    """Selected records, in groups of one problem each."""
+    return ((name, list(some)) for name, some in groupby(records, lambda record: record.problem))

@@ -1,0 +1,181 @@
+"""Options that are made from fields: each field has one, with its text and its default, and its value arrives."""
+
+import json
+import re
+from dataclasses import fields
+from functools import cache
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.main import get_command
+
+import handloom.discover.loop.settings as discover_settings
+import handloom.learn.settings as learn_settings
+from command import output
+from handloom.cli import app
+from handloom.cli.options import shown
+from handloom.learn.kinds import KINDS, SIZES
+from handloom.learn.options import options, options_of
+from handloom.learn.settings import setting
+
+SETTINGS = {"learn": learn_settings.Settings, "discover": discover_settings.Settings}
+OPTIONS = {"learn": [*options()], "discover": [*options_of(discover_settings.Settings)]}
+BOTH = pytest.mark.parametrize("name", SETTINGS)
+
+
+@cache
+def command_of(name):
+    """A command as it is when there are words to read."""
+    group = get_command(app)
+    parent = group.make_context("handloom", [name], resilient_parsing=True)
+    return group.get_command(parent, name).make_context(name, [], parent=parent, resilient_parsing=True).command
+
+
+def read(name, *words):
+    """The values that a command is given for these words."""
+    return command_of(name).make_context(name, ["x", *words]).params
+
+
+@cache
+def flags_of(name):
+    """The flags of every parameter of a command, by the parameter's name."""
+    return {one.name: one.opts for one in command_of(name).params}
+
+
+@BOTH
+def test_every_field_of_the_settings_has_exactly_one_option(name):
+    flags, named = flags_of(name), [option.name for option in OPTIONS[name]]
+    assert len(set(named)) == len(named)
+    for field in fields(SETTINGS[name]):
+        assert field.name in named
+        assert len(flags[field.name]) == 1
+
+
+def test_every_size_of_every_kind_of_model_has_exactly_one_option():
+    named = {option.name for option in OPTIONS["learn"]}
+    assert named >= SIZES - {"d_model"} | {"width"}
+    assert set().union(*KINDS.values()) == SIZES
+
+
+@BOTH
+def test_every_field_says_what_it_is_and_where_it_is_listed(name):
+    for field in fields(SETTINGS[name]):
+        assert len(field.metadata["about"]) > 8, f"{field.name} has no help"
+        assert field.metadata["group"] in ("Training", "Model", "Run", "Search")
+
+
+def test_a_field_without_a_text_cannot_be_made():
+    with pytest.raises(TypeError, match="about"):
+        setting(3)
+
+
+@BOTH
+def test_the_help_shows_the_text_and_the_default_of_every_field(name, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "250")
+    lines = {line.split()[1]: line for line in output(name, "--help", cwd=tmp_path).splitlines() if "│ --" in line}
+    flags = flags_of(name)
+    for option in OPTIONS[name]:
+        line = lines[flags[option.name][0]]
+        assert option.about[1:] in line
+        if not isinstance(option.default, bool):
+            assert re.search(r"\[([^]]*)\]\. ", line)[1] == (option.written or shown(option.default))
+    for field in fields(SETTINGS[name]):
+        option = next(option for option in OPTIONS[name] if option.name == field.name)
+        assert option.default == field.default
+
+
+NUMBERS = {int: st.integers(10, 10**9), float: st.floats(0, 1e300), str: st.text("abc_", min_size=1)}
+TUPLES = {"betas": st.tuples(st.floats(0, 1), st.floats(0, 1)), "biases": st.lists(st.sampled_from(["attn", "mlp"]))}
+
+
+@st.composite
+def words_and_values(draw, name):
+    """Some options with values, as words of the command and as what a command should be given."""
+    words, values = [], {}
+    for option in draw(st.lists(st.sampled_from(OPTIONS[name]), unique=True)):
+        (flag,) = flags_of(name)[option.name]
+        if isinstance(option.default, bool):
+            words.append(flag)
+            values[option.name] = not option.default
+        elif isinstance(option.default, tuple):
+            value = tuple(draw(TUPLES[option.name]))
+            words += [flag, ",".join(map(repr, value)).replace("'", "") or "none"]
+            values[option.name] = value
+        else:
+            value = draw(NUMBERS[int if option.default is None else type(option.default)])
+            words += [flag, str(value)]
+            values[option.name] = value
+    return words, values
+
+
+@BOTH
+@given(data=st.data())
+def test_what_is_given_is_what_the_command_gets_and_nothing_else(name, data):
+    words, values = data.draw(words_and_values(name))
+    names = {option.name for option in OPTIONS[name]}
+    got = {key: value for key, value in read(name, *words).items() if key in names}
+    assert {key: value for key, value in got.items() if value is not None} == values
+
+
+LEARN = """--steps 1 --batch 3 --rate 0.002 --schedule cosine --warmup 2 --decay 0.2 --betas 0.8,0.9 --clip 3
+--dropout 0.1 --count 40 --patience 4 --until 0.9 --every 5 --samples 6 --keep 7 --seed 8 --lanes 2
+--layers 1 --heads 2 --width 8 --d-head 4 --d-ff 5 --norm rms --place post --eps 0.01 --activation relu
+--positions rotary --rotary-base 50 --masked --tied --biases none"""
+DISCOVER = """--seed 3 --no-model --tokens sparse --smaller 1 --learn 2 --samples 5 --temperature 0.5 --feedback 0.2
+--layers 1 --heads 2 --width 8 --batch 4 --rate 0.01 --symmetry none --attempts 5 --steps 50 --keep 20"""
+
+
+def test_every_setting_given_to_learn_arrives_in_run_json(tmp_path):
+    words = LEARN.split()
+    output("learn", "s[1]==s[2]", *words, "--engine", "torch", "--out", "run", cwd=tmp_path)
+    about = json.loads((tmp_path / "run/run.json").read_text())
+    given = read("learn", *words)
+    usual = learn_settings.Settings().to_json()
+    for field in fields(learn_settings.Settings):
+        if field.name != "lora":  # needs a model to start from
+            assert about["settings"][field.name] == pytest.approx(given[field.name])
+            assert about["settings"][field.name] != usual[field.name]
+    config = about["network"]["config"]
+    assert config["d_model"] == given["width"]
+    for size in KINDS["transformer"] - {"d_model"}:
+        assert config[size] == (list(given[size]) if size == "biases" else given[size])
+
+
+def test_the_rank_of_lora_arrives_in_run_json(tmp_path):
+    tiny = ["--count", 40, "--steps", 1, "--samples", 0, "--layers", 1, "--heads", 1, "--width", 4]
+    output("learn", "s[1]==s[2]", *tiny, "--out", "a", cwd=tmp_path)
+    words = ["--start", "a", "--lora", 2, "--steps", 1, "--count", 40, "--samples", 0, "--out", "b"]
+    output("learn", "s[1]==s[2]", *words, cwd=tmp_path)
+    assert json.loads((tmp_path / "b/run.json").read_text())["settings"]["lora"] == 2
+
+
+def test_every_setting_given_to_discover_arrives_in_run_json(tmp_path):
+    output("discover", "isosceles:n=4", *DISCOVER.split(), "--generations", 1, "--out", "run", cwd=tmp_path)
+    settings = json.loads((tmp_path / "run/run.json").read_text())["settings"]
+    given = read("discover", *DISCOVER.split())
+    usual = discover_settings.Settings().to_json()
+    for field in fields(discover_settings.Settings):
+        assert settings[field.name] == given[field.name] != usual[field.name]
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["learn", "parity", "--batch", "0"], "Invalid value for '--batch'"),
+        (["learn", "parity", "--betas", "0.9,x"], "Invalid value for '--betas'"),
+        (["learn", "parity", "--betas", "0.9"], "betas=(0.9,) must be two numbers"),
+        (["learn", "parity", "--dropout", "1"], "dropout=1.0 must be a number from 0 to 0.99"),
+        (["learn", "parity", "--rate", "nan"], "Invalid value for '--rate'"),
+        (["learn", "parity", "--schedule", "x"], "schedule='x' must be one of constant, cosine, linear"),
+        (["learn", "parity", "--count", "9"], "count=9 must be a whole number of at least 10"),
+        (["discover", "isosceles:n=4", "--keep", "9"], "Invalid value for '--keep'"),
+        (["discover", "--resume", "x", "--no-model"], "--no-model with --resume"),
+        (["discover", "--resume", "x", "--batch", "8"], "--batch with --resume"),
+    ],
+)
+def test_a_value_that_cannot_be_is_refused_in_one_line(tmp_path, words, complaint):
+    said = output(*words, cwd=tmp_path, code=2)
+    assert complaint in said
+    assert said.count("\n") == 1
+    assert not any(tmp_path.iterdir())
