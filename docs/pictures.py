@@ -2,10 +2,12 @@
 
 import io
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from addition_picture import addition_picture
 
 from handloom.core import trace
 from handloom.view.figure import STYLE, matplotlib_parts
@@ -46,10 +48,10 @@ def search_picture() -> str:
 def sort_picture() -> str:
     """Where the book's sort looks while it answers."""
     model, text = program("book/sort"), "6 2 12 18 7 0"
-    said = model(text).split()
-    whole = [*text.split(), *said[:-1]]
-    pattern = trace(model, " ".join(whole), want="0.pattern")["0.pattern"][0, -len(said) :]
-    rows = [f"at {at:>2} says {next_one:>2}" for at, next_one in zip(whole[-len(said) :], said, strict=True)]
+    output = model(text).split()
+    whole = [*text.split(), *output[:-1]]
+    pattern = trace(model, " ".join(whole), want="0.pattern")["0.pattern"][0, -len(output) :]
+    rows = [f"at {at:>2} writes {written:>2}" for at, written in zip(whole[-len(output) :], output, strict=True)]
     return heatmap(rounded(pattern), rows, whole, "6 2 12 18 7 in order", "", "looks at")
 
 
@@ -63,12 +65,12 @@ def taotp_picture() -> str:
     return beside(tokens, *(heatmap(rounded(part), dimensions, dimensions, name) for name, part in parts.items()))
 
 
-def addition_picture() -> str:
+def carries_picture() -> str:
     """Where the last layer of the adder looks while it answers."""
     model, text = program("addition:digits=4"), "0995+0007=0100"
     seen = trace(model, text, want=["3.pattern", "logits"])
-    pattern, said = seen["3.pattern"][0, 9:], seen["logits"][9:].argmax(-1)
-    rows = [f"says {model.vocab.tokens[token]}" for token in said]
+    pattern, output = seen["3.pattern"][0, 9:], seen["logits"][9:].argmax(-1)
+    rows = [f"writes {model.vocab.tokens[token]}" for token in output]
     return heatmap(pattern, rows, list(text), "0995+0007=01002", "", "looks at")
 
 
@@ -165,11 +167,13 @@ def plain(style: re.Match[str]) -> str:
 
 
 PICTURES = {
+    "addition-light.svg": partial(addition_picture, "light"),
+    "addition-dark.svg": partial(addition_picture, "dark"),
     "hello.svg": hello_picture,
     "book/stream.svg": stream_picture,
     "book/search.svg": search_picture,
     "book/sort.svg": sort_picture,
-    "book/addition.svg": addition_picture,
+    "book/addition.svg": carries_picture,
     "book/taotp.svg": taotp_picture,
     "native/caches.svg": caches_picture,
 }
