@@ -91,9 +91,9 @@ BOXES = [  # left, top, width, height, lines
     (256, 316, 142, 76, "A: rows of a group", "160 × 64", "50 KB"),
     (412, 316, 142, 76, "C: the result", "160 × 256", "170 KB"),
     (568, 316, 112, 76, "or C: gradient", "of a matrix", "64 KB"),
-    (692, 316, 100, 76, "a chunk:", "8,192 weights", "32 KB an array"),
+    (692, 316, 100, 76, "a chunk:", "8,192 weights", "32 KB per array"),
     (100, 436, 142, 76, "packed weights", "W and Wᵀ, all layers", "1.5 MB"),
-    (256, 436, 298, 76, "kept for the backward, of all layers", "21 KB a token", "160 tokens: 3.3 MB"),
+    (256, 436, 298, 76, "kept for the backward, all layers", "21 KB per token", "160 tokens: 3.3 MB"),
     (568, 436, 112, 76, "8 lanes'", "gradients", "0.8 MB each"),
     (692, 436, 100, 76, "weights, m, v,", "gradient", "0.8 MB each"),
 ]
