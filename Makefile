@@ -45,9 +45,9 @@ bench: setup       ## ratios, side by side in one run
 	@echo "and, with a checkout of makemore: $(BIN)/python benchmarks/learn.py makemore/makemore.py"
 	@echo "                             and: $(BIN)/python benchmarks/native.py makemore/makemore.py"
 
-docs: setup        ## the pictures, and docs/ as a site in site/
+docs: setup        ## the pictures, and docs/ as a site that works offline: open site/index.html
 	$(BIN)/python docs/pictures.py
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 clean:
 	rm -rf .venv site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info tour.html

@@ -2,10 +2,12 @@
 
 import io
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from addition_picture import addition_picture
 
 from handloom.core import trace
 from handloom.view.figures.figure import STYLE, matplotlib_parts
@@ -66,7 +68,7 @@ def taotp_picture() -> str:
     return as_svg(beside(tokens, *drawn))
 
 
-def addition_picture() -> str:
+def carries_picture() -> str:
     """Where the last layer of the adder looks while it answers."""
     model, text = program("addition:digits=4"), "0995+0007=0100"
     seen = trace(model, text, want=["3.pattern", "logits"])
@@ -92,9 +94,9 @@ BOXES = [  # left, top, width, height, lines
     (256, 316, 142, 76, "A: rows of a group", "160 × 64", "50 KB"),
     (412, 316, 142, 76, "C: the result", "160 × 256", "170 KB"),
     (568, 316, 112, 76, "or C: gradient", "of a matrix", "64 KB"),
-    (692, 316, 100, 76, "a chunk:", "8,192 weights", "32 KB an array"),
+    (692, 316, 100, 76, "a chunk:", "8,192 weights", "32 KB per array"),
     (100, 436, 142, 76, "packed weights", "W and Wᵀ, all layers", "1.5 MB"),
-    (256, 436, 298, 76, "kept for the backward, of all layers", "21 KB a token", "160 tokens: 3.3 MB"),
+    (256, 436, 298, 76, "kept for the backward, all layers", "21 KB per token", "160 tokens: 3.3 MB"),
     (568, 436, 112, 76, "8 lanes'", "gradients", "0.8 MB each"),
     (692, 436, 100, 76, "weights, m, v,", "gradient", "0.8 MB each"),
 ]
@@ -168,11 +170,13 @@ def plain(style: re.Match[str]) -> str:
 
 
 PICTURES = {
+    "addition-light.svg": partial(addition_picture, "light"),
+    "addition-dark.svg": partial(addition_picture, "dark"),
     "hello.svg": lambda: as_svg(hello_picture(), "Hello World! in 72 numbers"),
     "book/stream.svg": stream_picture,
     "book/search.svg": search_picture,
     "book/sort.svg": sort_picture,
-    "book/addition.svg": addition_picture,
+    "book/addition.svg": carries_picture,
     "book/taotp.svg": taotp_picture,
     "native/caches.svg": caches_picture,
 }

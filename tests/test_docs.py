@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import handloom as hl
 from command import handloom
 from handloom.core.config import Config
 from handloom.core.sites import SITES_OF_A_LAYER
@@ -113,7 +114,8 @@ def test_docstring_examples_give_what_they_show(module):
     assert not failed
 
 
-def test_pictures_are_those_that_the_code_draws():
+def test_pictures_are_those_that_the_code_draws(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "docs")
     pictures = runpy.run_path(str(ROOT / "docs" / "pictures.py"))["PICTURES"]
     for file, draw in pictures.items():
         assert (ROOT / "docs" / file).read_text() == draw(), f"run make docs: {file} is old"
@@ -139,3 +141,55 @@ def test_the_page_on_the_talk_says_what_the_stored_runs_say():
         lines = {line["step"]: line for line in map(json.loads, data.splitlines())}
         line = lines[int(steps.replace(",", ""))]
         assert (f"{line['success']:.1%}", f"{line['new']:.1%}") == (f"{right}%", f"{new}%"), run
+
+
+def prose(page):
+    """Lines outside code and tables, with their numbers."""
+    code = False
+    for number, line in enumerate(page.read_text().splitlines(), 1):
+        if line.lstrip().startswith("```"):
+            code = not code
+        elif not code and not line.startswith(("|", "    ", "![")):
+            yield number, line
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=name)
+def test_markdown_is_wrapped_at_120_characters(page):
+    assert not [(number, line) for number, line in prose(page) if len(line) > 120]
+
+
+def anchor(heading):
+    """The id that GitHub and mkdocs give a heading."""
+    words = re.sub(r"[^\w\s-]", "", re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).lower())
+    return re.sub(r"[\s-]+", "-", words).strip("-")
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=name)
+def test_links_to_sections_lead_to_headings(page):
+    for file, section in re.findall(r"\]\(([^)#\s]*\.md)?#([\w-]+)\)", page.read_text()):
+        there = (page.parent / file) if file else page
+        headings = re.findall(r"^#+ (.*)$", there.read_text(), re.MULTILINE)
+        assert section in map(anchor, headings), f"{file}#{section}"
+
+
+def test_the_reference_has_every_public_name():
+    listed = re.findall(r"^::: handloom:(\w+)$", (ROOT / "docs/reference/python.md").read_text(), re.MULTILINE)
+    assert sorted(listed) == sorted(set(listed)) == sorted(hl.__all__)
+
+
+def test_the_site_builds_without_warnings_and_needs_no_network(tmp_path):
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", tmp_path]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    pages = {str(page.relative_to(tmp_path)): page.read_text() for page in tmp_path.rglob("*.html")}
+    for page, text in pages.items():
+        tags = re.findall(r"<(?:script|link|img|iframe|source|object)\b[^>]*>", text)
+        assert not [tag for tag in tags if re.search(r"=[\"']?(https?:)?//", tag)], page
+        assert 'class="arithmatex"' not in text, page  # a formula that was left as LaTeX
+    for sheet in tmp_path.rglob("*.css"):
+        assert not re.search(r"(url\(|@import)\s*[\"']?(https?:)?//", sheet.read_text()), sheet
+    assert (tmp_path / "search" / "search_index.js").exists()  # what the search reads from disk
+    assert "<math" in pages["book/chapter7.html"]
+    assert {"handloom-learn", "handloom-write-list"} <= set(
+        re.findall(r'<h2 id="([^"]*)"', pages["reference/commands.html"])
+    )
