@@ -17,20 +17,16 @@ MARK = "<!-- every command -->"
 def on_page_markdown(markdown: str, **_: Any) -> str:
     if MARK not in markdown:
         return markdown
-    every = typer.main.get_command(app).commands
-    return markdown.replace(
-        MARK, "\n".join(line for name in every for line in described(f"handloom {name}", every[name]))
-    )
+    return markdown.replace(MARK, "\n".join(described("handloom", typer.main.get_command(app))))
 
 
 def described(name: str, command: Any) -> Iterator[str]:
     """A command as Markdown; of a group, each of its commands."""
-    if command.hidden:
+    if hasattr(command, "list_commands"):
+        for each in command.list_commands(None):
+            yield from described(f"{name} {each}", command.get_command(None, each))
         return
-    if hasattr(command, "commands"):
-        for each in command.commands:
-            yield from described(f"{name} {each}", command.commands[each])
-        return
+    command = command.whole()
     about, _, examples = (command.help or "").partition("\b\n")
     arguments = [each for each in command.params if each.param_type_name == "argument"]
     yield f"## {name}\n\n{about.strip()}\n"

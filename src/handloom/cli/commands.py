@@ -42,7 +42,11 @@ class Listed(TyperCommand):
         super().__init__(name, help=getdoc(function))
         self.function = function
 
-    def make_context(self, *words: Any, **more: Any) -> Any:
+    def whole(self) -> Any:
+        """The command with its options."""
         app = typer.Typer(add_completion=False)
         app.command(self.name)(with_options(self.function))
-        return typer.main.get_command(app).make_context(*words, **more)
+        return typer.main.get_command(app)
+
+    def make_context(self, *words: Any, **more: Any) -> Any:
+        return self.whole().make_context(*words, **more)

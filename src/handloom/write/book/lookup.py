@@ -5,7 +5,7 @@ the key's hash, and the unembedding finds the value in it. With an unembedding o
 a value's vector is the sum of the hashes of its keys. Where embedding and unembedding are the same table, it and the
 matrices are found by optimisation. (The Art of Transformer Programming, chapter 3.)
 
-Such a hash is a sum over positions, so there are tables it cannot hold (`tests/test_lookup.py` has the smallest).
+Such a hash is a sum over positions, so there are tables it cannot hold (`tests/write/test_lookup.py` has the smallest).
 With one neuron for every key there are none: `any_lookup`.
 
     >>> from handloom.core import Vocab
