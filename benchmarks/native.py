@@ -1,13 +1,12 @@
 """The native engine against makemore and against the processor, in one run.
 
     git clone https://github.com/karpathy/makemore
-    python benchmarks/native.py makemore/makemore.py                all of it, some 20 minutes
-    python benchmarks/native.py makemore/makemore.py --only speed   what needs no makemore
+    python benchmarks/native.py makemore/makemore.py                everything, about 20 minutes
+    python benchmarks/native.py --only speed                        what needs no makemore
 
 Against makemore as in learn.py: same model, same strings, both sides in turn, and the median of the rounds' ratios.
-Against the processor: the multiplications and additions that a step needs, padding and masked scores not counted, a
-second, as a share of what PyTorch reaches on matrices of 1024 × 1024, measured in turn with the steps. On two threads
-and on one.
+Against the processor: the operations per second that a step needs, without padding and masked scores, as a share of
+what PyTorch reaches on matrices of 1024 × 1024, measured in turn with the steps. Also two threads against one.
 """
 
 import argparse
@@ -29,41 +28,41 @@ from handloom.learn.network import Transformer
 from handloom.learn.settings import Settings
 from learn import CASES, load_makemore, memory, run_case, time_to_success
 
-SIZES = {  # shortest, longest, vocabulary, width, layers, heads
+SIZES = {  # shortest, longest, vocabulary, d_model, layers, heads
     "makemore's, strings of 30 to 40": (30, 40, 3, 64, 4, 4),
     "makemore's, strings of 50 to 200": (50, 200, 3, 64, 4, 4),
-    "width 128, 6 layers": (30, 40, 3, 128, 6, 8),
-    "width 256, 4 layers": (30, 40, 3, 256, 4, 8),
+    "d_model 128, 6 layers": (30, 40, 3, 128, 6, 8),
+    "d_model 256, 4 layers": (30, 40, 3, 256, 4, 8),
     "vocabulary 100": (30, 40, 100, 64, 4, 4),
     "strings of 512": (512, 512, 3, 64, 4, 4),
 }
-PAUSE = 0.5  # seconds of each measurement
+SECONDS = 0.5  # per measurement
 
 
 class Steps:
-    """Training of a model of some size on random strings."""
+    """Trains a model of a given size on random strings."""
 
-    def __init__(self, shortest: int, longest: int, vocab: int, width: int, layers: int, heads: int) -> None:
+    def __init__(self, shortest: int, longest: int, vocab: int, d_model: int, layers: int, heads: int) -> None:
         rng = np.random.default_rng(0)
         lengths = rng.integers(shortest, longest + 1, 500)
         self.strings = Strings.of([([0], rng.integers(0, vocab, n).tolist()) for n in lengths])
         self.config = Config(
             vocab=vocab,
             block=longest,
-            d_model=width,
+            d_model=d_model,
             layers=layers,
             heads=heads,
-            d_head=width // heads,
-            d_ff=4 * width,
+            d_head=d_model // heads,
+            d_ff=4 * d_model,
             tied=False,
         )
         self.trainer = NativeTrainer(self.config, Transformer(self.config).start(0), Settings())
         self.steps = 0
 
     def speed(self) -> float:
-        """Operations a second."""
+        """Operations per second."""
         began, done = time.perf_counter(), 0.0
-        while (spent := time.perf_counter() - began) < PAUSE:
+        while (spent := time.perf_counter() - began) < SECONDS:
             rows, rng = choose(self.strings, 32, 0, self.steps)
             self.trainer.step(self.strings, rows, rng, 5e-4)
             self.steps += 1
@@ -71,19 +70,19 @@ class Steps:
         return done / spent
 
     def operations(self, rows: np.ndarray[Any, Any]) -> float:
-        """Of a step: two for each weight of a matrix and token, and for q · k and pattern · v of the keys that a query
-        sees; and twice as many for the backward."""
+        """Operations of a step: in the forward two per token and weight of a matrix, and those of q · k and pattern · v
+        for the keys that a query sees; in the backward twice as many."""
         c, T = self.config, (self.strings.lengths[rows] - 1).astype(float)
         forward = T * (12 * c.d_model**2 * c.layers + c.d_model * c.vocab) + c.layers * c.d_model * T * (T + 1)
         return float(6 * forward.sum())
 
 
 def matrix_speed() -> float:
-    """Operations a second of PyTorch's product of two large matrices, as long as the steps were."""
+    """Operations per second of PyTorch's product of two large matrices, measured for as long as the steps."""
     a = torch.randn(1024, 1024)
     a @ a
     began, done = time.perf_counter(), 0
-    while (spent := time.perf_counter() - began) < PAUSE:
+    while (spent := time.perf_counter() - began) < SECONDS:
         a @ a
         done += 2 * 1024**3
     return done / spent
@@ -120,7 +119,7 @@ def scaling(rounds: int) -> None:
 
 
 def import_time() -> None:
-    """Of the engine in a new process, its library loaded; NumPy, which everything needs, is there."""
+    """The time to import the engine and load its library in a new process that has already imported NumPy."""
     code = (
         "import numpy, time; t = time.perf_counter(); from handloom.core import native; native.library(); "
         "print(time.perf_counter() - t)"
