@@ -27,8 +27,9 @@ import numpy as np
 import torch
 
 from handloom.core import generate
-from handloom.learn.runs import prepare
+from handloom.learn.api import prepare
 from handloom.learn.training import Training
+from handloom.runs import Clock
 
 CASES = {
     "a": ("strings:rule=s[13]==s[22],length=30-40", 1_000, 40),
@@ -130,7 +131,7 @@ def repeat(work: Callable[[], Any], times: int) -> Callable[[], None]:
 
 def our_steps(training: Training, count: int) -> None:
     with training.trainer.at_work():
-        training.go_on(training.where.step + count, 0.0)
+        training.step_to(training.where.step + count, Clock())
 
 
 def compare(title: str, ours: Callable[[], Any], theirs: Callable[[], Any], each: int, rounds: int, unit: str) -> None:

@@ -22,9 +22,9 @@ import numpy as np
 import torch
 
 from handloom.core import Config
-from handloom.learn.batches import Strings, choose
+from handloom.learn.data import Strings, rows_of_step
+from handloom.learn.learner import Transformer
 from handloom.learn.native_trainer import NativeTrainer
-from handloom.learn.network import Transformer
 from handloom.learn.settings import Settings
 from learn import CASES, load_makemore, memory, run_case, time_to_success
 
@@ -63,7 +63,7 @@ class Steps:
         """Operations per second."""
         began, done = time.perf_counter(), 0.0
         while (spent := time.perf_counter() - began) < SECONDS:
-            rows, rng = choose(self.strings, 32, 0, self.steps)
+            rows, rng = rows_of_step(self.strings, 32, 0, self.steps)
             self.trainer.step(self.strings, rows, rng, 5e-4)
             self.steps += 1
             done += self.operations(rows)

@@ -14,7 +14,7 @@ from handloom.core import params as parameters
 from handloom.core.engines import fastest
 from handloom.core.native.library import BUILDS, MISSING, builds, reason_missing
 from handloom.learn import resume, train
-from handloom.learn.runs import prepare
+from handloom.learn.api import prepare
 
 pytestmark = pytest.mark.skipif(native.library() is None, reason=reason_missing())
 
@@ -71,7 +71,7 @@ def test_progress_is_reported_and_can_stop_decoding():
         ({"dropout": 0.1}, "it has no dropout"),
         ({"positions": "rotary"}, "it has no rotary positions"),
         ({"causal": False}, "it runs causal models only"),
-        ({"kind": "bow"}, "keeps some as they are"),
+        ({"kind": "bow"}, "has frozen ones"),
         ({"kind": "gru"}, "it trains transformers only"),
     ],
     ids=str,
@@ -91,7 +91,7 @@ def test_torch_trains_lora():
 
 
 def test_an_unknown_engine():
-    with pytest.raises(HandloomError, match="no engine 'fast' for training; there are auto, native, torch"):
+    with pytest.raises(HandloomError, match=r"no engine 'fast' for training .expected one of auto, native, torch"):
         prepare(RULE, count=50, engine="fast")
     with pytest.raises(HandloomError, match="no engine 'fast'"):
         generate(model_of(Config(vocab=3, block=4, d_model=2)), [[1]], engine="fast")
@@ -100,7 +100,7 @@ def test_an_unknown_engine():
 def test_where_it_was_not_built_torch_is_used_and_the_reason_is_given(monkeypatch):
     monkeypatch.setattr(native, "library", lambda: None)
     training = prepare(RULE, **SMALL)
-    assert str(training.choice) == f"torch; the native one is not used: {MISSING}"
+    assert str(training.choice) == f"torch (native is not used: {MISSING})"
     model = model_of(Config(vocab=3, block=4, d_model=2))
     assert fastest(model) == "torch"
     with pytest.raises(HandloomError, match="not built when handloom was installed"):
@@ -152,7 +152,7 @@ def test_the_commands_say_which_engine_runs(tmp_path):
     for more, expected in (
         ([], "engine: native (vectors of"),
         (["--engine", "torch"], "engine: torch\n"),
-        (["--dropout", "0.1"], "engine: torch; the native one is not used: it has no dropout"),
+        (["--dropout", "0.1"], "engine: torch (native is not used: it has no dropout)"),
     ):
         done = handloom(*common, *more, cwd=tmp_path)
         assert done.returncode == 0

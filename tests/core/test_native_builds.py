@@ -13,9 +13,10 @@ from handloom.core import Config, HandloomError, Model, Vocab, generate, native,
 from handloom.core import params as parameters
 from handloom.core.native.library import builds, reason_missing
 from handloom.learn import train
-from handloom.learn.batches import Strings, pad
+from handloom.learn.batches import pad
+from handloom.learn.data import Strings
+from handloom.learn.learner import Transformer
 from handloom.learn.native_trainer import NativeTrainer
-from handloom.learn.network import Transformer
 from handloom.learn.settings import Settings
 from handloom.learn.torch_trainer import TorchTrainer
 

@@ -13,7 +13,7 @@ import handloom as hl
 from command import handloom
 from draws import configs, random_model
 from handloom.core import HandloomError, Vocab
-from handloom.learn.runs import prepare
+from handloom.learn.api import prepare
 from training_runs import RULE, SMALL
 
 LETTERS = Vocab.of("ab", bos="<end>", eos="<end>")

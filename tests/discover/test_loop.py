@@ -302,8 +302,8 @@ def test_a_limit_of_time_ends_training_too(tmp_path):
     began = time.monotonic()
     run = discover(CYCLES, store=tmp_path / "s.sqlite", seconds=3.0, **FAST | {"learn": 10**7})
     assert 3 <= time.monotonic() - began < 5
-    assert run.apprentice.speaker is not None
-    assert 0 < run.apprentice.speaker.step < 10**7
+    assert run.apprentice.proposer is not None
+    assert 0 < run.apprentice.proposer.step < 10**7
 
 
 def test_a_score_to_reach_ends_the_run(handloom):

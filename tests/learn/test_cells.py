@@ -11,11 +11,11 @@ from torch import nn
 from handloom.core import HandloomError, Vocab, generate, torch_engine, trace
 from handloom.core import load as core_load
 from handloom.learn import cell_models
-from handloom.learn.batches import Strings
-from handloom.learn.beginnings import learner_from_json
+from handloom.learn.api import prepare, resume, train
 from handloom.learn.cell_models import CellEngine, CellModel
 from handloom.learn.cells import SIZES, Cells
-from handloom.learn.runs import prepare, resume, train
+from handloom.learn.data import Strings
+from handloom.learn.kinds import learner_from_json
 from handloom.learn.settings import Settings
 from handloom.learn.torch_trainer import TorchTrainer
 from handloom.tasks import Language, Task
@@ -354,7 +354,7 @@ def test_a_model_can_be_trained_on(kind):
     model = train(task, kind=kind, seed=1, **few).model()
     going_on = train(task, start=model, **few).model()
     assert all(np.array_equal(going_on.arrays[name], array) for name, array in model.arrays.items())
-    with pytest.raises(HandloomError, match="lora is for transformers"):
+    with pytest.raises(HandloomError, match="has no LoRA"):
         train(task, start=model, lora=2, **few)
 
 
@@ -399,15 +399,18 @@ def test_a_damaged_file_is_refused_in_one_line(tmp_path):
 @pytest.mark.parametrize(
     ("choices", "what"),
     [
-        ({"kind": "perceptron"}, "no kind of model 'perceptron'; there are transformer, bigram, bow, mlp, rnn, gru"),
-        ({"kind": "rnn", "heads": 2}, "heads is given, which a model of the kind rnn does not have; it has d_ff, d_m"),
-        ({"kind": "transformer", "context": 2}, "context is given, which a model of the kind transformer does not"),
-        ({"kind": "bigram", "layers": 2}, "does not have; it has no sizes to choose"),
+        (
+            {"kind": "perceptron"},
+            "no kind of model 'perceptron' .expected one of transformer, bigram, bow, mlp, rnn",
+        ),
+        ({"kind": "rnn", "heads": 2}, "heads: the kind rnn has no such size .it has d_ff, d_m"),
+        ({"kind": "transformer", "context": 2}, "context: the kind transformer has no such size"),
+        ({"kind": "bigram", "layers": 2}, "it has no sizes to choose"),
         ({"kind": "mlp", "context": 0}, "context=0 must be a whole number of at least 1"),
         ({"kind": "mlp", "d_ff": 10**30}, "must be at most 1000000"),
         ({"kind": "gru", "d_ff": 1.5}, "d_ff=1.5 must be a whole number of at least 1"),
-        ({"kind": "rnn", "lora": 2}, "lora learns changes of a model that there is"),
-        ({"kind": "encoder-decoder"}, "an encoder-decoder answers questions, and here are only strings"),
+        ({"kind": "rnn", "lora": 2}, "lora needs a base model"),
+        ({"kind": "encoder-decoder"}, "an encoder-decoder answers questions, and this task has only strings"),
         ({"kind": "rnn", "contxt": 3}, "no option 'contxt'"),
     ],
 )

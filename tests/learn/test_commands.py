@@ -200,7 +200,7 @@ def test_files_of_several_runs_in_one_folder_are_told(tmp_path):
     (tmp_path / "b/checkpoint.safetensors").replace(tmp_path / "a/checkpoint.safetensors")
     done = handloom("resume", "a", "--steps", 10, cwd=tmp_path)
     assert done.returncode == 2
-    assert "are its files damaged, or of several runs?" in done.stderr
+    assert "(are its files damaged, or from several runs?)" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -13,12 +13,11 @@ import handloom as hl
 from handloom.cli import learn as cli_learn
 from handloom.core import HandloomError, reference
 from handloom.core.reference import softmax
-from handloom.learn.batches import NOTHING, Strings, choose, pad
-from handloom.learn.beginnings import config_for
-from handloom.learn.data import Data, split
+from handloom.learn.api import SETTINGS, prepare, resume, train
+from handloom.learn.batches import NOTHING, pad
+from handloom.learn.data import Data, Strings, rows_of_step, split
 from handloom.learn.evaluation import seed_at
-from handloom.learn.kinds import KINDS, SIZES
-from handloom.learn.runs import SETTINGS, prepare, resume, train
+from handloom.learn.kinds import KINDS, SIZES, config_for
 from handloom.learn.sampling import Sampling
 from handloom.learn.settings import Settings
 from handloom.runs.folder import Folder
@@ -140,7 +139,7 @@ def test_the_loss_that_is_shown_is_that_of_the_reference_on_the_same_batches(tmp
 
 
 def loss_by_reference(training, step):
-    rows, _ = choose(training.strings, training.settings.batch, training.settings.seed, step)
+    rows, _ = rows_of_step(training.strings, training.settings.batch, training.settings.seed, step)
     batch = pad(training.strings, rows)
     chances = softmax(reference.forward(training.model(), batch.inputs)[0])
     learned = batch.targets != NOTHING
@@ -258,7 +257,7 @@ def test_width_is_d_model():
     assert prepare(RULE, width=24, **{"count": 50}).learner.transformer.config.d_model == 24
     with pytest.raises(HandloomError, match="width and d_model are two names for one size"):
         train(RULE, width=24, d_model=24)
-    with pytest.raises(HandloomError, match="width is given, which a model of the kind bigram does not have"):
+    with pytest.raises(HandloomError, match="width: the kind bigram has no such size"):
         train(RULE, width=24, kind="bigram")
 
 

@@ -16,7 +16,7 @@ import pytest
 from command import handloom
 from handloom import HandloomError
 from handloom.core import files, load
-from handloom.learn.runs import kept, prepare, reopened, resume, train
+from handloom.learn.api import in_new_folder, opened, prepare, resume, train
 from handloom.runs.folder import CHECKPOINT, LOCK, Folder
 from training_runs import OWN, RULE, SMALL, TINY, by_hand, wait_for
 
@@ -162,7 +162,7 @@ def test_what_was_trained_is_kept_if_whoever_watches_fails(tmp_path):
 def test_a_training_is_shown_in_one_line(tmp_path):
     training = prepare(RULE, **SHORT)
     assert repr(training) == "<Training: step 0 of 6>"
-    with kept(training, tmp_path / "a", RULE):
+    with in_new_folder(training, tmp_path / "a", RULE):
         training.run()
     assert re.fullmatch(r"<Training: \S+/a, step 6 of 6, held-out loss \d\.\d{4}, .*% right.*>", repr(training))
 
@@ -186,7 +186,7 @@ def test_one_run_is_trained_by_one_process_at_a_time(tmp_path):
 
 
 def test_one_run_is_trained_by_one_thread_at_a_time(run):
-    with reopened(run, 9, "cpu", None) as training:
+    with opened(run, 9, "cpu", None) as training:
         with pytest.raises(HandloomError, match="is in use"):
             resume(run, steps=12)
         training.run()
@@ -205,7 +205,7 @@ def test_where_there_are_no_locks_a_run_is_trained_without(run, monkeypatch):
 
 AT_ONCE = """
 import os, sys
-from handloom.learn.runs import kept, prepare, train
+from handloom.learn.api import in_new_folder, prepare, train
 folder, begun = sys.argv[1:]
 choices = dict(layers=2, heads=2, d_model=16, count=200, samples=20, steps=6, every=3, lanes=1)
 if begun == "from a model":
@@ -214,14 +214,14 @@ training = prepare({rule!r}, **choices)
 if begun == "without run.json":
     import handloom.runs.folder as f
     f.Folder.write_about = lambda *given: os.kill(os.getpid(), 9)
-with kept(training, folder, {rule!r}):
+with in_new_folder(training, folder, {rule!r}):
     os.kill(os.getpid(), 9)
 """
 
 
 def killed_at_once(folder, begun):
     code = AT_ONCE.format(rule=RULE).replace(
-        "kept(training, folder", "kept(training, __import__('pathlib').Path(folder)"
+        "in_new_folder(training, folder", "in_new_folder(training, __import__('pathlib').Path(folder)"
     )
     done = subprocess.run([sys.executable, "-c", code, str(folder), begun], timeout=120)
     assert done.returncode == -signal.SIGKILL
@@ -239,7 +239,7 @@ def test_a_run_that_was_killed_before_its_first_checkpoint_is_resumed_from_the_s
 def test_a_run_that_was_killed_before_its_first_checkpoint_can_be_begun_again(tmp_path, begun):
     killed_at_once(tmp_path / "a", begun)
     if begun != "from scratch":
-        with pytest.raises(HandloomError, match=r"begin a new run|not the folder of a run"):
+        with pytest.raises(HandloomError, match=r"start a new run|not the folder of a run"):
             resume(tmp_path / "a")
     assert train(RULE, folder=tmp_path / "a", **SHORT).where.step == 6
     assert resume(tmp_path / "a", steps=7).where.step == 7

@@ -13,14 +13,17 @@ import torch.nn.functional as F
 from handloom.core import HandloomError, Vocab, load, torch_engine
 from handloom.core import params as parameters
 from handloom.lab.talk import EXPERIMENTS
-from handloom.learn.batches import NOTHING, Strings, choose, hide, lanes_of, pad
-from handloom.learn.beginnings import config_for
-from handloom.learn.data import collect
-from handloom.learn.network import Transformer
-from handloom.learn.runs import prepare, resume, train
+from handloom.learn import stepper
+from handloom.learn.api import prepare, resume, train
+from handloom.learn.batches import NOTHING, hide, lanes_of, pad
+from handloom.learn.data import Strings, collect, rows_of_step
+from handloom.learn.kinds import config_for
+from handloom.learn.learner import Transformer
 from handloom.learn.sampling import sample
 from handloom.learn.settings import Settings
+from handloom.learn.stepper import choose
 from handloom.learn.torch_trainer import TorchTrainer
+from handloom.learn.training import Training
 from handloom.runs.folder import Folder
 from handloom.tasks import Language
 from handloom.tasks import task as task_named
@@ -43,7 +46,7 @@ def test_padding_keeps_every_token_and_asks_for_each_but_what_is_given():
 @pytest.mark.parametrize("lanes", [1, 2, 3])
 def test_lanes_hold_every_row_of_the_batch_once(lanes):
     strings = some_strings()
-    rows, _ = choose(strings, 32, seed=1, step=5)
+    rows, _ = rows_of_step(strings, 32, seed=1, step=5)
     dealt = lanes_of(strings, rows, lanes)
     assert len(dealt) == lanes
     found = sorted(tuple(row) for lane in dealt for b in lane for row in targets_of(b))
@@ -60,7 +63,7 @@ def test_a_step_in_lanes_has_the_gradient_of_the_whole_batch():
     config = config_for(3, 13, {"layers": 2, "d_model": 16, "heads": 2})
     network = Transformer(config)
     arrays = network.start(0)
-    rows, _ = choose(strings, 16, seed=0, step=0)
+    rows, _ = rows_of_step(strings, 16, seed=0, step=0)
     for lanes in (1, 2):
         trainer = TorchTrainer(network, arrays, Settings(lanes=lanes, clip=0.0, rate=0.0))
         loss, count = trainer.step(strings, rows, None, 0.0)
@@ -89,7 +92,7 @@ def test_a_step_is_that_of_torch_adamw_with_clipping_and_decay_of_matrices_alone
         [{"params": matrices, "weight_decay": 0.5}, {"params": others, "weight_decay": 0.0}], lr=0.01, betas=(0.9, 0.99)
     )
     for step in range(3):
-        rows, _ = choose(strings, 8, seed=0, step=step)
+        rows, _ = rows_of_step(strings, 8, seed=0, step=step)
         trainer.step(strings, rows, None, 0.01)
         batch = pad(strings, rows)
         logits, _ = torch_engine.compute(config, parameters.unflatten(config, dict(leaves)), batch.inputs)
@@ -129,6 +132,23 @@ def test_dropout_is_drawn_anew_at_every_step_and_not_when_measuring():
     assert trainer.step(training.strings, rows, None, 0.0) != trainer.step(training.strings, rows, None, 0.0)
 
 
+def test_to_make_a_training_does_nothing_but_hold(tmp_path, monkeypatch):
+    """No engine is chosen and no checkpoint read before `begin`, `restore` or `run`; the engine is chosen once."""
+    chosen = []
+    monkeypatch.setattr(stepper, "choose", lambda *given: chosen.append(1) or choose(*given))
+    ready = prepare(RULE, steps=2, every=2, **SMALL)
+    held = Training(ready.task, ready.data, ready.learner, ready.settings, Folder(tmp_path / "nowhere"), engine="fast")
+    assert (held.stepper, held.where.step, chosen) == (None, 0, [1])
+    with pytest.raises(HandloomError, match=r"has no weights yet; call begin\(\) or run\(\) first"):
+        held.model()
+    held.folder, held.engine = None, "auto"
+    assert held.run().where.step == 2
+    assert chosen == [1, 1]
+    train(RULE, folder=tmp_path / "a", steps=2, every=2, **SMALL)
+    resume(tmp_path / "a", steps=4)
+    assert chosen == [1] * 4
+
+
 def test_a_run_learns_its_rule(tmp_path):
     training = train(RULE, folder=tmp_path / "run", steps=400, every=100, **SMALL | {"count": 1000, "samples": 200})
     assert training.evaluation.success > 0.9 > 0.1 > training.evaluation.malformed
@@ -144,7 +164,7 @@ def test_a_run_learns_its_rule(tmp_path):
 
 SCRIPT = """
 import sys
-from handloom.learn.runs import resume, train
+from handloom.learn.api import resume, train
 RULE, folder, what = sys.argv[1:]
 choices = dict(layers=2, heads=2, d_model=16, count=200, samples=20, steps=600, every=50)
 if what == "resume":
@@ -279,7 +299,7 @@ def test_hiding_hides_at_least_one_token_a_row_and_none_that_is_given():
         ({"rate": float("nan")}, "rate=nan"),
         ({"dropout": 1.0}, "dropout=1.0"),
         ({"until": 2}, "from 0 to 1"),
-        ({"lora": 2}, "name it with start"),
+        ({"lora": 2}, "lora needs a base model; give one as start"),
         ({"device": "tpu"}, "no device 'tpu'"),
         ({"speed": 3}, "no option 'speed'"),
         ({"kind": "cnn"}, "no kind of model 'cnn'"),
@@ -298,15 +318,15 @@ def test_a_model_that_does_not_know_the_tokens_is_refused():
         train("one-two", start=model, steps=1)
     with pytest.raises(HandloomError, match="block holds 10"):
         train("strings:length=20-30", start=model, steps=1)
-    with pytest.raises(HandloomError, match="stays as it is"):
+    with pytest.raises(HandloomError, match="layers cannot be combined with start"):
         train(RULE, start=model, steps=1, layers=3)
 
 
 def test_a_loss_that_is_not_a_number_ends_the_run_and_keeps_the_last_checkpoint(tmp_path):
     training = prepare(RULE, steps=50, every=5, lanes=1, **SMALL)
-    from handloom.learn.runs import keep
+    from handloom.learn.api import describe
 
-    keep(training, Folder.create(tmp_path / "a", "a"), RULE)
+    describe(training, Folder.create(tmp_path / "a", "a"), RULE, {})
     step, calls = training.trainer.step, []
     training.trainer.step = lambda *given: step(*given) if calls.append(1) or len(calls) < 13 else (float("nan"), 0)
     with pytest.raises(HandloomError, match="not a number at step 12"):
@@ -433,7 +453,7 @@ def test_the_longest_question_fits_also_if_it_was_not_drawn():
 
 def test_a_masked_model_is_not_told_how_many_tokens_to_say(tmp_path):
     train(RULE, folder=tmp_path / "a", causal=False, steps=1, every=1, **SMALL)
-    with pytest.raises(HandloomError, match="sampled with a temperature alone"):
+    with pytest.raises(HandloomError, match="takes a temperature only"):
         sample(tmp_path / "a", 5, steps=3)
 
 

@@ -19,7 +19,7 @@ from handloom import HandloomError
 from handloom.core import Model, load, save, trace
 from handloom.core.reference import softmax
 from handloom.lab.talk import EXPERIMENTS
-from handloom.learn.runs import kept, prepare, resume, train
+from handloom.learn.api import in_new_folder, prepare, resume, train
 from handloom.learn.sampling import sample
 from handloom.runs.folder import Folder
 from handloom.tasks import Language
@@ -170,7 +170,7 @@ def test_of_a_run_that_never_began_nothing_is_left(tmp_path):
     (tmp_path / "mine").mkdir()
     for name in ("a", "mine", "x/y/z"):
         training = prepare(RULE, **ONE)
-        with pytest.raises(HandloomError, match="no"), kept(training, tmp_path / name, RULE):
+        with pytest.raises(HandloomError, match="no"), in_new_folder(training, tmp_path / name, RULE):
             raise HandloomError("no")
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
     assert not list((tmp_path / "mine").iterdir())
@@ -182,7 +182,7 @@ def test_what_others_have_put_into_the_folder_of_a_run_stays(tmp_path):
         (tmp_path / "a/log.txt").write_text("mine")
         raise HandloomError("no")
 
-    with pytest.raises(HandloomError, match="no"), kept(prepare(RULE, **ONE), tmp_path / "a", RULE):
+    with pytest.raises(HandloomError, match="no"), in_new_folder(prepare(RULE, **ONE), tmp_path / "a", RULE):
         fails()
     assert sorted(path.name for path in (tmp_path / "a").iterdir()) == ["log.txt", "notes"]
 
@@ -221,7 +221,7 @@ def test_the_numbers_of_a_run_that_was_stopped_are_said_to_be_of_the_step_they_a
 
     training = prepare(RULE, **ONE | {"steps": 100, "every": 5})
     training.watch = stop
-    with kept(training, tmp_path / "a", RULE):
+    with in_new_folder(training, tmp_path / "a", RULE):
         training.run()
     assert (training.where.step, training.measured) == (7, 5)
     assert training.stop

@@ -9,7 +9,7 @@ from discoveries import CYCLES, FAST
 from handloom.core import HandloomError
 from handloom.discover import discover
 from handloom.discover.loop.runs import reopen
-from handloom.learn.runs import resume, train
+from handloom.learn.api import resume, train
 from handloom.runs import Clock, Folder, runs_in
 from training_runs import RULE, SMALL
 

@@ -11,7 +11,7 @@ import pytest
 from command import handloom
 from handloom.cli.curves import curves_in
 from handloom.core import HandloomError
-from handloom.learn.runs import train
+from handloom.learn.api import train
 from handloom.runs.folder import Folder
 from handloom.runs.listing import Run, Spread, read_run, runs_in
 from handloom.view.figures.curves import draw_curves, values_at
@@ -111,7 +111,7 @@ def test_seeds_that_are_interrupted_are_all_there_to_be_resumed(tmp_path):
     running.send_signal(signal.SIGINT)
     said = running.communicate(timeout=60)[1]
     assert running.returncode == 130
-    assert "handloom resume a resumes all that are not done" in said
+    assert "handloom resume a resumes all unfinished runs" in said
     assert [run.path.name for run in runs_in(tmp_path / "a")] == ["seed-0", "seed-1", "seed-2"]
     stopped = read_run(tmp_path / "a/seed-0").steps
     assert handloom("resume", "a", "--steps", stopped + 5, cwd=tmp_path).returncode == 0

@@ -59,8 +59,8 @@ def learn(
     from handloom.cli.seeds import begin, train_all
     from handloom.cli.training_run import best_device, reopener, show
     from handloom.lab.talk import look_up
+    from handloom.learn.api import in_new_folder, prepare
     from handloom.learn.options import with_width
-    from handloom.learn.runs import kept, prepare
 
     experiment = look_up(task)
     name, about = task, {}
@@ -77,6 +77,6 @@ def learn(
         parent = begin(list(range(first, first + seeds)), prepared, out, name, called=task, more=about)
         raise typer.Exit(train_all(parent, reopener(None, device, engine), tensorboard, as_json))
     training = prepared(first)
-    with kept(training, out, name, called=task, more=about):
+    with in_new_folder(training, out, name, called=task, more=about):
         code = show(training, tensorboard, as_json)
     raise typer.Exit(code)

@@ -1,4 +1,4 @@
-"""handloom runs: which runs there are, and what they have come to."""
+"""handloom runs: list runs and what they have reached."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,10 +17,10 @@ def runs(
     ),
     as_json: JsonOption = False,
 ) -> None:
-    """List the runs in a folder, of learn and of discover; default: runs/.
+    """List the runs in a folder, of learn and of discover; by default in runs/.
 
     Loss and success are those of the last evaluation: the held-out loss, in nats per token, and the share of samples
-    that are right. A run of discover has generations instead of steps, and its best score.
+    that are right. A run of discover shows generations instead of steps, and its best score.
 
     \b
     handloom runs
@@ -38,7 +38,7 @@ def runs(
         print_json([run.to_json() for run in found])
         return
     if not found:
-        print(f"no runs in {folder}; handloom learn makes one", file=sys.stderr)
+        print(f"no runs in {folder}; start one with handloom learn", file=sys.stderr)
         return
     right = [Column(name, justify="right", no_wrap=True) for name in ("steps", "loss", "success")]
     table = Table(Column("run", overflow="fold"), "kind", Column("task", overflow="fold"), *right, box=None)
@@ -53,7 +53,7 @@ def runs(
 
 
 def cells(run: "Run") -> list[str]:
-    """A run as a line of the table."""
+    """A run as a row of the table."""
     steps = "" if run.steps is None else f"{run.steps:,}"
     steps += f" of {run.goal:,}" if run.goal is not None and run.goal != run.steps else ""
     loss = "" if run.loss is None else f"{run.loss:.4f}"
@@ -61,7 +61,7 @@ def cells(run: "Run") -> list[str]:
     return [
         str(run.path),
         run.kind,
-        run.task or "(made in Python)",
+        run.task or "(defined in Python)",
         steps,
         loss,
         success if run.best is None else f"best {run.best:g}",

@@ -1,7 +1,6 @@
-"""Several runs that differ in their seed alone: `handloom learn TASK --seeds 5`, and its `handloom resume`.
+"""Several runs that differ only in their seed: `handloom learn TASK --seeds 5`, and its `handloom resume`.
 
-They are all begun before the first is trained, each in a folder of its own, so that whatever ends the command, all of
-them can be resumed.
+Each has a folder of its own, made before the first run trains, so that whatever ends the command, all can be resumed.
 """
 
 import shutil
@@ -18,12 +17,12 @@ if TYPE_CHECKING:
     from handloom.runs.listing import Run
 
 Prepare = Callable[[int], "Training"]  # from a seed
-Reopen = Callable[[Path], AbstractContextManager["Training"]]  # from a run's folder, locked meanwhile
+Open = Callable[[Path], AbstractContextManager["Training"]]  # from a run's folder, locked meanwhile
 
 
 def begin(seeds: list[int], prepare: Prepare, path: Path | None, name: str, called: str, more: dict[str, str]) -> Path:
     """A folder with a run for each seed, none of them trained yet."""
-    from handloom.learn.runs import kept
+    from handloom.learn.api import in_new_folder
     from handloom.runs.folder import Folder
     from handloom.runs.listing import SEED, seed_folders
 
@@ -33,9 +32,9 @@ def begin(seeds: list[int], prepare: Prepare, path: Path | None, name: str, call
     try:
         for seed in seeds:
             training = training if seed == seeds[0] else prepare(seed)
-            with kept(training, parent.path / f"{SEED}{seed}", name, more=more):
+            with in_new_folder(training, parent.path / f"{SEED}{seed}", name, more=more):
                 training.save()
-    except BaseException:  # none of them is trained yet
+    except BaseException:  # none of them has been trained yet
         for folder in seed_folders(parent.path):
             shutil.rmtree(folder)
         parent.remove()
@@ -48,18 +47,18 @@ def check_alone() -> None:
     from handloom.learn.processes import Processes
 
     if Processes().count > 1:
-        raise HandloomError("several seeds are trained one after the other in one process; start it without torchrun")
+        raise HandloomError("several seeds are trained one after the other in one process; start without torchrun")
 
 
-def train_all(parent: Path, reopen: Reopen, tensorboard: bool, as_json: bool) -> int:
-    """Train those that are not done, one after the other, and tell what came of all; the exit code."""
+def train_all(parent: Path, opened: Open, tensorboard: bool, as_json: bool) -> int:
+    """Train the unfinished runs one after the other, and show the results of all; returns the exit code."""
     from handloom.cli.training_run import run_and_show
     from handloom.runs.listing import read_run, seed_folders
 
     check_alone()
     folders = seed_folders(parent)
     for number, path in enumerate(folders, 1):
-        with reopen(path) as training:
+        with opened(path) as training:
             over = training.where.step >= training.settings.steps or training.is_over()
             if over and not training.is_due():
                 print(f"{path}: done, at step {training.where.step:,}", file=sys.stderr)
@@ -67,15 +66,15 @@ def train_all(parent: Path, reopen: Reopen, tensorboard: bool, as_json: bool) ->
             print(f"{path}: run {number} of {len(folders)}", file=sys.stderr)
             run_and_show(training, tensorboard)
         if training.stop:
-            tell(parent, [read_run(path) for path in folders[:number]], as_json)
-            print(f"stopped in {path}; handloom resume {parent} resumes all that are not done", file=sys.stderr)
+            show(parent, [read_run(path) for path in folders[:number]], as_json)
+            print(f"stopped in {path}; handloom resume {parent} resumes all unfinished runs", file=sys.stderr)
             return 130
-    tell(parent, [read_run(path) for path in folders], as_json)
+    show(parent, [read_run(path) for path in folders], as_json)
     return 0
 
 
-def tell(parent: Path, runs: list["Run"], as_json: bool) -> None:
-    """Each run in a line, and mean and spread over them."""
+def show(parent: Path, runs: list["Run"], as_json: bool) -> None:
+    """Print one line per run, and their mean and spread."""
     from handloom.runs.listing import spreads
 
     found = spreads(runs)

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 from handloom.cli.arguments import print_json
 
 if TYPE_CHECKING:
-    from handloom.cli.seeds import Reopen
+    from handloom.cli.seeds import Open
     from handloom.learn.training import Report, Training, Watch
 
 
-def reopener(steps: int | None, device: str | None, engine: str | None) -> "Reopen":
+def reopener(steps: int | None, device: str | None, engine: str | None) -> "Open":
     """A function that opens an existing run, to train it further."""
-    from handloom.learn.runs import reopened
+    from handloom.learn.api import opened
 
-    return lambda path: reopened(path, steps, device or best_device(), engine)
+    return lambda path: opened(path, steps, device or best_device(), engine)
 
 
 GPUS = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd")  # made by the drivers of NVIDIA, Windows, AMD

@@ -36,7 +36,7 @@ from handloom.core.seeds import Use, generator
 from handloom.discover.catalogue import problem_named
 from handloom.discover.loop.pool import statistics_of
 from handloom.discover.model.codec import KINDS, Sized, Tokens
-from handloom.discover.model.proposer import Speaker
+from handloom.discover.model.proposer import Proposer
 from handloom.discover.problem import Problem, verdict
 from handloom.discover.search import orbit_search
 from handloom.discover.search.choice import OrbitSearch, names, search_for
@@ -225,7 +225,7 @@ def experiment(
     tried = attempts_for(wanted) if tried is None else tried
     others = (best_smaller(wanted.n - 1) if smaller is None else smaller) if wanted.with_smaller else []
     tokens = Tokens.of(wanted.tokens, [problem.space, *dict.fromkeys(space for space, _ in others)], tried)
-    speaker = Speaker.of(
+    proposer = Proposer.of(
         tokens,
         about=f"{problem}, from attempts",
         layers=wanted.layers,
@@ -234,7 +234,7 @@ def experiment(
         settings=wanted.training,
     )
     began, losses = time.monotonic(), list[float]()
-    speaker.train(
+    proposer.train(
         tokens.strings(tried, others),
         wanted.steps,
         None if seconds is None else began + seconds,
@@ -242,14 +242,14 @@ def experiment(
     )
     trained = time.monotonic() - began
     return {
-        "settings": asdict(wanted) | {"steps": speaker.step},
-        "engine": speaker.engine,
+        "settings": asdict(wanted) | {"steps": proposer.step},
+        "engine": proposer.engine,
         "training_seconds": round(trained, 1),
         "loss": float(np.mean(losses[-50:])) if losses else None,  # of the last 50 steps
         "attempts": statistics_of([len(construction) for construction in tried]),
         "by_chance": by_chance(problem, tried, wanted.samples, wanted.seed),
         "smaller": counted(others),
-        "said": judged(problem, tokens, speaker.say(wanted.samples, seed=wanted.seed), set(tried)),
+        "said": judged(problem, tokens, proposer.propose(wanted.samples, seed=wanted.seed), set(tried)),
     }
 
 

@@ -1,4 +1,4 @@
-"""A Learner of a network of cells: the same methods as of a transformer's, around a CellModel instead of a Model."""
+"""A Learner of a network of cells: the same methods as for a transformer, around a CellModel instead of a Model."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,16 +9,16 @@ import numpy as np
 
 from handloom.core import HandloomError, Vocab, generate
 from handloom.core.arrays import Arrays
-from handloom.learn.batches import Strings
 from handloom.learn.cell_models import CellEngine, CellModel, save
 from handloom.learn.cells import Cells
-from handloom.learn.evaluation import Say
+from handloom.learn.data import Strings
+from handloom.learn.evaluation import Sampler
 from handloom.learn.settings import Settings
 
 
 @dataclass
 class CellLearner:
-    """A network of cells to be trained, from the beginning or from a model that there is."""
+    """A network of cells to be trained, from random weights or from an existing model."""
 
     network: Cells
     vocab: Vocab
@@ -27,7 +27,7 @@ class CellLearner:
     masked = False
 
     def to_json(self) -> dict[str, Any]:
-        """What is needed to make it again, but for its weights."""
+        """All but the weights."""
         return {
             "kind": self.network.kind,
             "config": self.network.to_json(),
@@ -40,13 +40,13 @@ class CellLearner:
         return cls(Cells.from_json(values["config"]), Vocab.from_json(values["vocab"]), None, values["notes"])
 
     def check(self, strings: Strings) -> None:
-        """Refuse strings that the network cannot read; how long they are does not matter."""
+        """Raise an error if the network cannot read the strings; they may have any length."""
         if self.network.kind == "encoder-decoder" and not strings.asked.min():
-            raise HandloomError("an encoder-decoder reads a question of one token or more; one here has none")
+            raise HandloomError("an encoder-decoder reads questions of one token or more; one of these has none")
 
     def start(self, settings: Settings) -> Arrays:
         if settings.lora:
-            raise HandloomError(f"lora is for transformers, and this is a {self.network.kind}: leave it out")
+            raise HandloomError(f"lora: a {self.network.kind} has no LoRA (expected a transformer); leave it out")
         if self.base is not None:
             return {name: np.array(array) for name, array in self.base.arrays.items()}
         return self.network.start(settings.seed)
@@ -57,8 +57,8 @@ class CellLearner:
     def save(self, model: CellModel, path: Path) -> None:
         save(model, path)
 
-    def speaker(self, arrays: Arrays, lengths: Sequence[int], seed: int, engine: str = "torch") -> Say:
-        """How the model with these weights goes on from prompts, on torch; answers may have these lengths."""
+    def sampler(self, arrays: Arrays, lengths: Sequence[int], seed: int, engine: str = "torch") -> Sampler:
+        """A function that generates with these weights, on torch; `lengths` are the possible lengths of an answer."""
         model = self.model(arrays, {})
         return lambda prompts, temperature: generate(
             model, prompts, steps=max(lengths), temperature=temperature, seed=seed, engine=CellEngine()

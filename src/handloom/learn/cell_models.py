@@ -1,9 +1,9 @@
-"""What a network of cells has learnt, as a value: run it on text, save it, load it.
+"""A trained network of cells, as a value: run it on text, save it, load it.
 
-    model = load("runs/strings-1/model.safetensors")      # a Model, or a CellModel, whichever the file holds
+    model = load("runs/strings-1/model.safetensors")      # a Model or a CellModel, whichever the file holds
     model("0110")
 
-A file is as in core/files.py, with the entry `handloom-cells` in its metadata, whose `config` says which network.
+The file is that of core/files.py, with the entry `handloom-cells` in its metadata; its `config` names the network.
 """
 
 import os
@@ -27,7 +27,7 @@ from handloom.learn.cells import Cells, State
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CellModel:
-    """A network, its weights by name, a vocabulary and notes; as a Model, it does not change."""
+    """A network, its weights by name, a vocabulary and notes. Like a Model, it does not change."""
 
     network: Cells
     arrays: Mapping[str, Any]
@@ -49,7 +49,7 @@ class CellModel:
 
     @property
     def config(self) -> Cells:
-        """What decoding asks for its sizes."""
+        """The sizes, for decoding."""
         return self.network
 
     @overload
@@ -57,15 +57,15 @@ class CellModel:
     @overload
     def __call__(self, text: Sequence[str], **how: Any) -> list[str]: ...
     def __call__(self, text: str | Sequence[str] = "", **how: Any) -> str | list[str]:
-        """Go on from a text, or from each of several; `how` is as in `generate`, but that there is one engine."""
+        """Continue a text, or each of several; `how` is as in `generate`, except that there is one engine."""
         texts = [text] if isinstance(text, str) else text
-        said = continue_texts(self, texts, **how | {"engine": CellEngine()})
-        return said[0] if isinstance(text, str) else said
+        outputs = continue_texts(self, texts, **how | {"engine": CellEngine()})
+        return outputs[0] if isinstance(text, str) else outputs
 
 
 def check_arrays(network: Cells, arrays: Mapping[str, Any]) -> None:
-    """Refuse arrays whose names, shapes or dtypes are not the network's."""
-    few = network.layers > len(arrays)  # every layer has an array, so this network has not all it needs
+    """Raise an error if the names, shapes or dtypes of arrays are not the network's."""
+    few = network.layers > len(arrays)  # every layer has an array, so some are missing
     needed = {} if few else {name: tuple(weight.shape) for name, weight in network.module().named_parameters()}
     if few or {name: tuple(array.shape) for name, array in arrays.items()} != needed:
         raise HandloomError(f"the arrays do not have the names and shapes of this {network.kind}")
@@ -74,12 +74,12 @@ def check_arrays(network: Cells, arrays: Mapping[str, Any]) -> None:
 
 
 def save(model: CellModel, path: str | os.PathLike[str]) -> None:
-    """Write a model file. Interrupted, it leaves what was there before."""
+    """Write a model file. If interrupted, the existing file stays."""
     files.write_model(path, files.CELLS, model.network.to_json(), model.vocab, model.notes, dict(model.arrays))
 
 
 def load(path: str | os.PathLike[str]) -> Model | CellModel:
-    """Read a model file of either sort, checked as `handloom.core.load` does."""
+    """Read a model file of either kind, with the checks of `handloom.core.load`."""
     return files.read_model(path, read)
 
 
@@ -94,7 +94,7 @@ def read(file: Any) -> Model | CellModel:
 
 
 class CellEngine:
-    """What `generate` needs to let a CellModel go on."""
+    """The engine that `generate` runs a CellModel on."""
 
     def Decoder(self, model: CellModel) -> "CellDecoder":
         return CellDecoder(model)
@@ -104,7 +104,7 @@ class CellEngine:
 
 
 class CellDecoder:
-    """Rows of a batch that go on token by token; finished ones leave it."""
+    """The rows of a batch, extended token by token; finished rows leave it."""
 
     def __init__(self, model: CellModel) -> None:
         self.kind, self.module = model.network.kind, model.network.module()
@@ -114,7 +114,7 @@ class CellDecoder:
         self.state: State = ()
 
     def advance(self, rows: Sequence[int], tokens: Sequence[Sequence[int]]) -> Array:
-        """Feed each row its next tokens, first its prompt and then one at a time; the logits (B, V) after them."""
+        """Feed each row its next tokens, first its prompt and then one at a time; returns the logits (B, V)."""
         with torch.no_grad():
             if self.rows:
                 self.keep(rows)
@@ -127,17 +127,17 @@ class CellDecoder:
         return logits.double().numpy()
 
     def keep(self, rows: Sequence[int]) -> None:
-        """Let go of all rows but these."""
+        """Drop all rows but these."""
         if list(rows) != self.rows:
             place = {row: i for i, row in enumerate(self.rows)}
             self.state = tuple(part[[place[row] for row in rows]] for part in self.state)
 
     def rerun(self, windows: Any, edits: Edits | None = None, last: int | None = None) -> Array:
-        """The logits (B, T, V) of windows (B, T), run from the beginning."""
+        """The logits (B, T, V) of windows (B, T), computed from the beginning."""
         if edits:
             raise HandloomError("a network of cells has no sites to edit; edits are for transformers")
         if self.kind == "encoder-decoder":
-            raise HandloomError("an encoder-decoder goes on from a question with its cache; leave out cache=False")
+            raise HandloomError("an encoder-decoder cannot run without its cache; leave out cache=False")
         ids = torch.as_tensor(np.asarray(windows))
         with torch.no_grad():
             logits = self.module(ids, torch.ones(len(ids), dtype=torch.int64), lambda x: x)

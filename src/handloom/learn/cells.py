@@ -1,12 +1,12 @@
 """Networks besides the transformer of core, on PyTorch's own modules.
 
     mlp                Bengio et al., 2003: the last tokens' embeddings side by side, a layer of tanh, the next token
-    rnn, gru, lstm     a state that is carried from token to token: torch.nn.RNN, GRU, LSTM
-    encoder-decoder    Vaswani et al., 2017: a question, seen both ways, and an answer, told from it token by token
+    rnn, gru, lstm     a state carried from token to token: torch.nn.RNN, GRU, LSTM
+    encoder-decoder    Vaswani et al., 2017: a question, read both ways, and its answer, predicted token by token
 
-`Cells` says which and how large, and is a Network. Each module computes the logits of whole strings (`forward`), and
-the same token by token: `begin` reads prompts, padded at the end, and `step` one more token of each row, (B,). Both
-give the logits (B, V) of what comes next, and a state for the next step: tensors whose rows are the batch's.
+`Cells` holds the kind and the sizes, and is a Network. Each module computes the logits of whole strings (`forward`),
+and the same token by token: `begin` reads prompts, padded at the end, and `step` one more token of each row, (B,). Both
+return the logits (B, V) of the next token, and a state for the next step: tensors whose rows are the batch's.
 """
 
 import threading
@@ -32,12 +32,12 @@ Drop = Callable[[Tensor], Tensor]  # dropout
 State = tuple[Tensor, ...]
 
 RECURRENT: dict[str, Callable[..., nn.RNNBase]] = {"rnn": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
-LARGEST = 1_000_000  # of any size; what is far above it, in a damaged file say, torch cannot even describe
+LARGEST = 1_000_000  # of any size; far larger ones, as in a damaged file, make torch itself fail
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cells:
-    """Which network. A size of 0 is one that the kind does not have."""
+    """The kind of a network, and its sizes. A size of 0 is one that the kind does not have."""
 
     kind: str
     vocab: int
@@ -45,7 +45,7 @@ class Cells:
     d_ff: int  # F, hidden units: of the layer of tanh, of a state, between the two matrices of a transformer's layer
     layers: int = 0
     heads: int = 0
-    context: int = 0  # how many tokens an MLP sees
+    context: int = 0  # tokens that an MLP sees
 
     frozen: ClassVar[frozenset[str]] = frozenset()
     causal: ClassVar[bool] = True
@@ -53,7 +53,7 @@ class Cells:
 
     def __post_init__(self) -> None:
         if self.kind not in SIZES:
-            raise HandloomError(f"no kind of model {shown(self.kind)}; there are {', '.join(SIZES)}")
+            raise HandloomError(f"no kind of model {shown(self.kind)} (expected one of {', '.join(SIZES)})")
         for name, value in self.to_json().items():
             if name != "kind":
                 object.__setattr__(self, name, whole(name, value, 1))
@@ -64,7 +64,7 @@ class Cells:
 
     @classmethod
     def of(cls, kind: str, vocab: int, sizes: Mapping[str, Any]) -> "Cells":
-        """A network of that kind; sizes that are not given are the usual ones."""
+        """A network of that kind, with default sizes where none are given."""
         usual = SIZES[kind]
         if kind == "encoder-decoder" and "d_model" in sizes:
             usual = usual | {"d_ff": 4 * whole("d_model", sizes["d_model"], 1)}
@@ -82,7 +82,7 @@ class Cells:
         return cls(**values)
 
     def module(self) -> "Module":
-        """The module that computes it; its weights are yet to come."""
+        """The module that computes it, without weights."""
         with torch.device("meta"):
             return self.build()
 
@@ -92,7 +92,7 @@ class Cells:
         return Recurrent(self) if self.kind in RECURRENT else EncoderDecoder(self)
 
     def start(self, seed: int) -> Arrays:
-        """As PyTorch begins."""
+        """PyTorch's own initial weights."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed % 2**64)  # torch takes no more
             return {name: weight.detach().numpy() for name, weight in self.build().named_parameters()}
@@ -100,7 +100,7 @@ class Cells:
     def logits(
         self, weights: Mapping[str, Tensor], ids: Tensor, asked: Tensor, dropout: float, rng: torch.Generator | None
     ) -> Tensor:
-        """Dropout is on what is embedded and on what the last layer reads."""
+        """Dropout acts on the embeddings and on the input of the last layer."""
 
         def drop(x: Tensor) -> Tensor:
             return x * torch.empty_like(x).bernoulli_(1.0 - dropout, generator=rng) / (1.0 - dropout)
@@ -112,7 +112,7 @@ class Cells:
 
 @lru_cache(maxsize=64)
 def module_of_thread(cells: Cells, thread: int) -> "Module":
-    """A thread's own module: `functional_call` puts the weights into it for a while, and other threads have others."""
+    """A module of its own for each thread: `functional_call` puts the weights into it for the time of a call."""
     return cells.module()
 
 
@@ -121,7 +121,7 @@ def nothing_dropped(x: Tensor) -> Tensor:
 
 
 class MLP(nn.Module):
-    """The next token from the last few. What is before the beginning is a token of its own."""
+    """The next token from the last few. Places before the beginning hold a token of their own."""
 
     def __init__(self, cells: Cells) -> None:
         super().__init__()
@@ -131,27 +131,27 @@ class MLP(nn.Module):
         self.unembed = nn.Linear(cells.d_ff, cells.vocab)
 
     def forward(self, ids: Tensor, asked: Tensor, drop: Drop) -> Tensor:
-        return self.told(self.windows(ids), drop)
+        return self.read(self.windows(ids), drop)
 
     def windows(self, ids: Tensor) -> Tensor:
         """The tokens that each position sees, (B, T, context)."""
         return nn.functional.pad(ids, (self.context - 1, 0), value=self.before).unfold(-1, self.context, 1)
 
-    def told(self, windows: Tensor, drop: Drop) -> Tensor:
+    def read(self, windows: Tensor, drop: Drop) -> Tensor:
         side_by_side = drop(self.embed(windows)).flatten(-2)
         return self.unembed(drop(self.hidden(side_by_side).tanh()))
 
     def begin(self, ids: Tensor, lengths: Tensor) -> tuple[Tensor, State]:
         window = self.windows(ids)[torch.arange(len(ids)), lengths - 1]  # (B, context)
-        return self.told(window, nothing_dropped), (window,)
+        return self.read(window, nothing_dropped), (window,)
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         window = torch.cat([state[0][:, 1:], tokens[:, None]], -1)
-        return self.told(window, nothing_dropped), (window,)
+        return self.read(window, nothing_dropped), (window,)
 
 
 class Recurrent(nn.Module):
-    """One of torch's recurrent networks between an embedding and a linear layer. It begins with a state of zeros."""
+    """One of torch's recurrent networks between an embedding and a linear layer. Its first state is zero."""
 
     def __init__(self, cells: Cells) -> None:
         super().__init__()
@@ -165,21 +165,21 @@ class Recurrent(nn.Module):
 
     def begin(self, ids: Tensor, lengths: Tensor) -> tuple[Tensor, State]:
         packed = nn.utils.rnn.pack_padded_sequence(self.embed(ids), lengths, batch_first=True, enforce_sorted=False)
-        return self.told(self.cell(packed)[1])
+        return self.unembedded(self.cell(packed)[1])
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         parts = tuple(part.transpose(0, 1).contiguous() for part in state)
-        return self.told(self.cell(self.embed(tokens[:, None]), parts if len(parts) > 1 else parts[0])[1])
+        return self.unembedded(self.cell(self.embed(tokens[:, None]), parts if len(parts) > 1 else parts[0])[1])
 
-    def told(self, state: Tensor | State) -> tuple[Tensor, State]:
-        """The logits, from torch's state: (layers, B, F), or two of these for an LSTM. Ours has the batch first."""
+    def unembedded(self, state: Tensor | State) -> tuple[Tensor, State]:
+        """The logits, and the state with the batch first, from torch's: (layers, B, F), or two of these for an LSTM."""
         parts = (state,) if isinstance(state, Tensor) else state
         return self.unembed(parts[0][-1]), tuple(part.transpose(0, 1) for part in parts)
 
 
 class EncoderDecoder(nn.Module):
-    """The question is encoded, every token seeing all of it; the decoder begins with its last token and goes on with
-    the answer. Logits are told where an answer is to be foretold, and zeros elsewhere in the question."""
+    """The encoder reads the question, every token seeing all of it. The decoder reads the question's last token and
+    then the answer. Logits are computed where an answer is predicted, and are zero elsewhere in the question."""
 
     def __init__(self, cells: Cells) -> None:
         super().__init__()
@@ -197,12 +197,12 @@ class EncoderDecoder(nn.Module):
         length = max(1, int(at.max()) + 1)
         places = (asked[:, None] - 1 + torch.arange(length, device=ids.device)).clamp(0, T - 1)
         memory, padding = self.encode(ids, asked, drop)
-        told = self.unembed(drop(self.decode(ids.gather(1, places), memory, padding, drop)))  # (B, length, V)
-        told = told.gather(1, at.clamp(min=0)[..., None].expand(-1, -1, told.shape[-1]))
-        return told * (at >= 0)[..., None]
+        logits = self.unembed(drop(self.decode(ids.gather(1, places), memory, padding, drop)))  # (B, length, V)
+        logits = logits.gather(1, at.clamp(min=0)[..., None].expand(-1, -1, logits.shape[-1]))
+        return logits * (at >= 0)[..., None]
 
     def encode(self, ids: Tensor, asked: Tensor, drop: Drop) -> tuple[Tensor, Tensor]:
-        """What the decoder looks at, (B, S, D), and what of it is padding."""
+        """What the decoder attends to, (B, S, D), and where it is padding."""
         ids = ids[:, : int(asked.max())]
         padding = torch.arange(ids.shape[1], device=ids.device) >= asked[:, None]
         x = self.placed(ids, drop)
@@ -218,14 +218,14 @@ class EncoderDecoder(nn.Module):
         return self.norm_decoded(x)  # (B, T, D)
 
     def placed(self, ids: Tensor, drop: Drop) -> Tensor:
-        """Embeddings and positions; sinusoids, so that no string is too long."""
+        """Embeddings plus positions; sinusoids, so that strings may have any length."""
         x = self.embed(ids)
         positions = torch.arange(ids.shape[1]).numpy()
         return drop(x + torch.as_tensor(sinusoid(positions, x.shape[-1])).to(x))
 
     def begin(self, ids: Tensor, lengths: Tensor) -> tuple[Tensor, State]:
-        """The state: what of the question is padding; then for each layer the keys and values of the answer so far,
-        none yet, and of the question."""
+        """The state: where the question is padding; then for each layer the keys and values of the answer so far, none
+        yet, and of the question."""
         memory, padding = self.encode(ids, lengths, nothing_dropped)
         state = [padding]
         for layer in self.decoder:
@@ -258,7 +258,7 @@ def projected(attention: nn.MultiheadAttention, x: Tensor) -> tuple[Tensor, ...]
 def attended(
     attention: nn.MultiheadAttention, query: Tensor, keys: Tensor, values: Tensor, seen: Tensor | None = None
 ) -> Tensor:
-    """What the heads take from the values, (B, T, D)."""
+    """The output of the heads, (B, T, D)."""
     z = nn.functional.scaled_dot_product_attention(query, keys, values, seen)
     return attention.out_proj(z.transpose(1, 2).flatten(-2))
 

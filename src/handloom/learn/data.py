@@ -1,13 +1,15 @@
-"""The dataset of a run: which strings are trained on, which are held out, and what they are.
+"""The dataset of a run: its strings, all in memory; which are trained on, which are held out; the rows of a step.
 
     >>> from handloom.tasks import task
     >>> print(Data.of(task("strings:length=1-5"), 1000, seed=0))
     1,000 strings (62 distinct) of 1 to 5 tokens, alphabet 0 1; 6 distinct strings held out
 
-A string is held out with all its copies, so that none of them is trained on. Of a Task questions are held out. Which
-ones follows from the seed.
+A string is held out with all its copies, so that none of them is trained on. Of a Task, questions are held out. The
+seed decides which. The seed and the number of a step decide which rows are in its batch, so a run can resume at any
+step.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -16,26 +18,60 @@ from typing import Any
 import numpy as np
 
 from handloom.core import HandloomError, Vocab
+from handloom.core.arrays import Array
 from handloom.core.errors import shown, told
 from handloom.core.seeds import Use, generator
-from handloom.learn.batches import Strings
 from handloom.tasks import Language
 from handloom.tasks.language import drawn
-from handloom.tasks.task import Learnable
+from handloom.tasks.task import Ids, Learnable
 
-USUAL = 10_000  # strings drawn from a task by default
+DEFAULT_COUNT = 10_000  # strings drawn from a task by default
 MOST = 1_000  # strings held out, up to a tenth of all
-LEAST = 10  # distinct strings; of fewer none is held out
-CHECKED = 200  # strings that a task's own rule is tried on before training
+LEAST = 10  # distinct strings needed to hold any out
+CHECKED = 200  # strings on which a task's own rule is tried before training
+
+
+@dataclass(frozen=True)
+class Strings:
+    """Rows of token ids, one after the other. The first `asked` tokens of each row are given, the others predicted."""
+
+    ids: Array  # (all tokens,)
+    starts: Array  # (rows + 1,), where each row begins, and the end
+    asked: Array  # (rows,)
+
+    @classmethod
+    def of(cls, pairs: Sequence[tuple[Ids, Ids]]) -> "Strings":
+        lengths = [len(asked) + len(answer) for asked, answer in pairs]
+        ids = np.fromiter((token for pair in pairs for part in pair for token in part), np.int64, sum(lengths))
+        return cls(
+            ids,
+            np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]),
+            np.array([len(a) for a, _ in pairs], np.int64),
+        )
+
+    def __len__(self) -> int:
+        return len(self.asked)
+
+    @property
+    def lengths(self) -> Array:
+        return np.diff(self.starts)
+
+    def row(self, i: int) -> tuple[Ids, Ids]:
+        """The question of a row, and the answer."""
+        row = self.ids[self.starts[i] : self.starts[i + 1]].tolist()
+        return row[: self.asked[i]], row[self.asked[i] :]
+
+    def part(self, rows: Sequence[int] | Array) -> "Strings":
+        return Strings.of([self.row(int(i)) for i in rows])
 
 
 @dataclass(frozen=True)
 class Data:
-    """All strings, those that are trained on, those that are held out, and the vocabulary they are written in."""
+    """All strings, the training set, the held-out set, and their vocabulary."""
 
     strings: Strings
     train: Strings
-    held_out: Strings  # none, where there are too few distinct ones
+    held_out: Strings  # empty if there are too few distinct strings
     vocab: Vocab
 
     @classmethod
@@ -43,18 +79,18 @@ class Data:
         strings = collect(task, count, seed)
         return cls(strings, *split(strings, seed), task.vocab)
 
-    @property
+    @cached_property
     def measured(self) -> Strings:
-        """What the loss is measured on at evaluations: what is held out, or if nothing is, what is trained on."""
+        """The strings on which evaluations measure the loss: held out, or if there are none, from the training set."""
         return self.held_out if len(self.held_out) else self.train.part(range(min(MOST, len(self.train))))
 
     @property
     def loss_of(self) -> str:
-        """What that loss is, in words."""
+        """What that loss is of, in words."""
         return "held out" if len(self.held_out) else "trained on"
 
     def to_json(self) -> dict[str, Any]:
-        """What the dataset is, in numbers."""
+        """The dataset in numbers."""
         return dict(self.numbers)
 
     @cached_property
@@ -85,20 +121,15 @@ class Data:
         return Vocab(tokens).sample() if tokens else "empty"
 
     def __str__(self) -> str:
-        about = self.to_json()
+        about = self.numbers
         what = "questions" if self.asks else "strings"
         few = "all distinct" if about["distinct"] == len(self.strings) else f"{about['distinct']:,} distinct"
         long = " to ".join(f"{n:,}" for n in sorted({about["shortest"], about["longest"]}))
         long += " tokens with their answers" if self.asks else " tokens"
-        return (
-            f"{len(self.strings):,} {what} ({few}) of {long}, alphabet {about['alphabet']}; "
-            f"{self.told_of_held_out(about, what)}"
-        )
-
-    def told_of_held_out(self, about: dict[str, Any], what: str) -> str:
+        out = f"{about['held_out']:,} distinct {what} held out"
         if not len(self.held_out):
-            return f"none held out: that takes {LEAST} distinct {what}"
-        return f"{about['held_out']:,} distinct {what} held out"
+            out = f"none held out: that takes {LEAST} distinct {what}"
+        return f"{len(self.strings):,} {what} ({few}) of {long}, alphabet {about['alphabet']}; {out}"
 
 
 def collect(task: Learnable, count: int, seed: int) -> Strings:
@@ -107,26 +138,32 @@ def collect(task: Learnable, count: int, seed: int) -> Strings:
     if isinstance(task, Language) and task.lines is not None:
         chosen = np.sort(rng.permutation(len(task.lines))[: count or None])
         return Strings.of([task.framed(task.lines[i]) for i in chosen])
-    return Strings.of([drawn(task, rng) for _ in range(count or USUAL)])
+    return Strings.of([drawn(task, rng) for _ in range(count or DEFAULT_COUNT)])
+
+
+def rows_of_step(strings: Strings, batch: int, seed: int, step: int) -> tuple[Array, np.random.Generator]:
+    """The rows of a step's batch, drawn with replacement, and the generator for whatever else the step draws."""
+    rng = generator(seed, Use.BATCHES, step)
+    return rng.integers(0, len(strings), batch), rng
 
 
 def check_draws(task: Learnable, strings: Strings) -> None:
-    """Refuse a task that does not call right what it draws itself."""
+    """Raise an error if a task does not call right what it draws itself."""
     for i in range(min(CHECKED, len(strings))):
-        asked, said = strings.row(i)
+        asked, answer = strings.row(i)
         try:
-            verdict = task.verdict(asked, said)
+            verdict = task.verdict(asked, answer)
         except Exception as error:
             raise HandloomError(f"the task could not judge a string that it drew: {told(error)}") from error
         if verdict != "right":
-            text = shown(task.vocab.decode([*asked, *said]))
+            text = shown(task.vocab.decode([*asked, *answer]))
             raise HandloomError(
                 f"the task draws {text} and calls it {verdict} (expected right); correct its draw or its rule"
             )
 
 
 def differ(strings: Strings) -> bool:
-    """Whether questions differ; in a Language all rows ask the same."""
+    """Whether questions differ; in a Language all rows have the same."""
     return len({question(strings, i) for i in range(len(strings))}) > 1
 
 
@@ -136,15 +173,15 @@ def question(strings: Strings, row: int) -> bytes:
 
 
 def keys(strings: Strings, asks: bool) -> list[bytes]:
-    """What makes each row what it is: its question, or where all ask the same, the whole of it."""
+    """What identifies each row: its question, or if all have the same, the whole row."""
     if asks:
         return [question(strings, i) for i in range(len(strings))]
     return [strings.ids[start:end].tobytes() for start, end in zip(strings.starts, strings.starts[1:], strict=False)]
 
 
 def split(strings: Strings, seed: int) -> tuple[Strings, Strings]:
-    """To train on, and held out: a tenth of the distinct strings, up to a thousand, drawn at random, with all their
-    copies, as far as these are no more than a tenth of all rows."""
+    """The training set and the held-out set: a tenth of the distinct strings, up to a thousand, drawn at random, with
+    all their copies, as long as these are no more than a tenth of all rows."""
     rows: dict[bytes, list[int]] = {}
     for i, key in enumerate(keys(strings, differ(strings))):
         rows.setdefault(key, []).append(i)

@@ -1,8 +1,8 @@
-"""Evaluation: what a model says, measured by its task.
+"""Evaluation: the outputs of a model, measured by its task.
 
-Of a Language strings are sampled; of a Task fresh questions are asked, and the likeliest answer counts. New is a string
-(or a question) that was not in the training set. Every evaluation of a run draws its own: the seed is made of the run's
-and of the step.
+For a Language, strings are sampled. For a Task, fresh questions are drawn, and the likeliest answer counts. A string
+(or a question) is new if it was not in the training set. Every evaluation of a run draws its own: its seed is made of
+the run's seed and the step.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,20 +15,20 @@ import numpy as np
 from handloom.core import HandloomError
 from handloom.core.errors import told
 from handloom.core.seeds import Use, derived, generator
-from handloom.learn.batches import Strings
+from handloom.learn.data import Strings
 from handloom.tasks import Language
 from handloom.tasks.language import drawn
 from handloom.tasks.task import Ids, Learnable, Verdict
 
-Say = Callable[[Sequence[Ids], float], list[Ids]]  # prompts, temperature → what is said after each
+Sampler = Callable[[Sequence[Ids], float], list[Ids]]  # prompts, temperature → the output for each
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Shares of the samples. Malformed ones are not right; of the others some are new, and some known: they were in the
-    training set. `right_of_new` is a share of the new ones, None if there are none. Without a rule (a text file has
-    none) whatever is not malformed counts as right, which says nothing and is not shown. None is what cannot be told:
-    without a task nothing is judged, and without its run a model's training set is not known."""
+    """Shares of the samples. Malformed ones are not right; the others are new, or known from the training set.
+    `right_of_new` is a share of the new ones, None if there are none. Without a rule, as for a text file, whatever is
+    not malformed counts as right; that is not shown. None stands for unknown: without a task nothing is judged, and
+    without its run a model's training set is unknown."""
 
     success: float | None
     new: float | None
@@ -52,20 +52,20 @@ class Evaluation:
 
 
 class Examiner:
-    """Knows a task and what was learnt from."""
+    """Judges the outputs of a model by its task and its training set."""
 
-    def __init__(self, task: Learnable, learnt: Strings) -> None:
+    def __init__(self, task: Learnable, trained_on: Strings) -> None:
         self.task = task
         self.language = isinstance(task, Language)
-        self.temperature = 1.0 if self.language else 0.0  # strings are drawn; to a question one answer is right
-        rows = [learnt.row(i) for i in range(len(learnt))]
-        self.known = {bytes_of(said if self.language else asked) for asked, said in rows}
+        self.temperature = 1.0 if self.language else 0.0  # strings are sampled; a question has one right answer
+        rows = [trained_on.row(i) for i in range(len(trained_on))]
+        self.known = {bytes_of(answer if self.language else asked) for asked, answer in rows}
         self.longest_question = max(len(asked) for asked, _ in rows)
-        self.lengths = sorted(len(said) for _, said in rows)  # of answers
-        self.differences = {len(said) - len(asked) for asked, said in rows}
+        self.lengths = sorted(len(answer) for _, answer in rows)  # of answers
+        self.differences = {len(answer) - len(asked) for asked, answer in rows}
 
     def questions(self, count: int, seed: int) -> list[tuple[Ids, Ids]]:
-        """What to ask; for a Task with its answer."""
+        """Questions, of a Task with their answers."""
         rng = generator(seed, Use.QUESTIONS)
         if isinstance(self.task, Language):
             return [([self.task.vocab.id(self.task.vocab.bos or "")], [])] * count
@@ -73,36 +73,36 @@ class Examiner:
         return list(islice((pair for pair in pairs if len(pair[0]) <= self.longest_question), count))
 
     def decode_notes(self) -> dict[str, Any]:
-        """How long an answer is, where no token ends it: always the same, or as much more than the question."""
+        """How long an answer is, if no token ends it: a fixed length, or a fixed length more than its question."""
         if self.task.vocab.eos is not None:
             return {}
         if self.lengths[0] == self.lengths[-1]:
             return {"decode_steps": self.lengths[0]}
         return {"decode_steps": [1, min(self.differences)]} if len(self.differences) == 1 else {}
 
-    def examine(self, say: Say, count: int, seed: int) -> Evaluation:
+    def examine(self, sampler: Sampler, count: int, seed: int) -> Evaluation:
         questions = self.questions(count, seed)
-        return self.judge(questions, say([asked for asked, _ in questions], self.temperature))
+        return self.judge(questions, sampler([asked for asked, _ in questions], self.temperature))
 
     def judge(self, questions: Sequence[tuple[Ids, Ids]], answers: Sequence[Ids]) -> Evaluation:
-        """What to think of answers to questions, each with an answer that is right, if there is one."""
-        if not self.language and self.task.vocab.eos is None:  # nothing says where an answer ends but its length
-            answers = [said[: len(right)] for said, (_, right) in zip(answers, questions, strict=True)]
+        """Judge answers to questions, each given with its right answer, if there is one."""
+        if not self.language and self.task.vocab.eos is None:  # only its length tells where an answer ends
+            answers = [new[: len(right)] for new, (_, right) in zip(answers, questions, strict=True)]
         asked = [asked for asked, _ in questions]
         try:
-            verdicts: list[Verdict] = [self.task.verdict(a, said) for a, said in zip(asked, answers, strict=True)]
+            verdicts: list[Verdict] = [self.task.verdict(a, new) for a, new in zip(asked, answers, strict=True)]
         except HandloomError:
             raise
         except Exception as error:
             raise HandloomError(f"the task could not judge a sample: {told(error)}") from error
         vocab = self.task.vocab
         texts = tuple(vocab.decode([*([] if self.language else a), *s]) for a, s in zip(asked, answers, strict=True))
-        known = [bytes_of(said if self.language else a) in self.known for a, said in zip(asked, answers, strict=True)]
+        known = [bytes_of(new if self.language else a) in self.known for a, new in zip(asked, answers, strict=True)]
         return counted(verdicts, known, texts, has_rule=not isinstance(self.task, Language) or self.task.has_rule)
 
 
 def counted(verdicts: Sequence[Verdict], known: Sequence[bool], texts: tuple[str, ...], has_rule: bool) -> Evaluation:
-    """Samples, what the task thinks of each, and whether it was trained on, as shares."""
+    """Samples, the task's verdict on each, and whether it was trained on, as shares."""
     formed = [(verdict, old) for verdict, old in zip(verdicts, known, strict=True) if verdict != "malformed"]
     new = [verdict for verdict, old in formed if not old]
     count = max(1, len(verdicts))
@@ -118,7 +118,7 @@ def counted(verdicts: Sequence[Verdict], known: Sequence[bool], texts: tuple[str
 
 
 def seed_at(seed: int, step: int) -> int:
-    """The seed of the evaluation at a step: other samples every time, and the same ones when a run is resumed."""
+    """The seed of the evaluation at a step: other samples at every step, the same ones in a resumed run."""
     return derived(seed, Use.EVALUATION, step)
 
 

@@ -1,20 +1,30 @@
-"""The kinds of models that can be trained, and the sizes that each has."""
+"""The kinds of models that can be trained: the sizes of each, and how a run's Learner is made, from random weights or
+from an existing model."""
 
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from handloom.core import Config, HandloomError, Model
+from handloom.core import Config, HandloomError, Model, Vocab
+from handloom.core.errors import shown, told
 from handloom.core.files import holds_cells
 from handloom.core.finding import find, find_file, is_program
+from handloom.learn.batches import MASK
+from handloom.learn.data import Strings
+from handloom.learn.learner import Learner, Transformer, bag_of_words, bigram
+from handloom.learn.settings import Settings
+from handloom.tasks import Language, Task
+from handloom.tasks.task import Learnable
 
 if TYPE_CHECKING:  # networks of cells need torch, and are loaded where they are asked for
+    from handloom.learn.cell_learner import CellLearner
     from handloom.learn.cell_models import CellModel
 
-CELLS: dict[str, dict[str, int]] = {  # on torch's own modules; what a size is if not told: makemore's where it has one
+CELLS: dict[str, dict[str, int]] = {  # on torch's own modules, with default sizes: makemore's where it has one
     "mlp": {"d_model": 64, "d_ff": 64, "context": 16},
     **{kind: {"d_model": 64, "d_ff": 64, "layers": 1} for kind in ("rnn", "gru", "lstm")},
     "encoder-decoder": {"d_model": 64, "d_ff": 256, "layers": 2, "heads": 4},
@@ -26,12 +36,119 @@ KINDS: dict[str, set[str]] = {
     **{kind: set(sizes) for kind, sizes in CELLS.items()},
 }
 SIZES = set().union(*KINDS.values())
-MAKEMORE = {"layers": 4, "heads": 4, "d_model": 64, "tied": False}  # a transformer's where nothing else is given
+MAKEMORE = {"layers": 4, "heads": 4, "d_model": 64, "tied": False}  # default sizes of a transformer
+HARD = 10_000  # hard questions whose lengths are looked at
+ORIGIN = ("made", "program", "parameters", "task", "steps", "seed")  # notes of a model that is trained further
+
+
+def from_scratch(kind: str, task: Learnable, strings: Strings, sizes: dict[str, Any]) -> "Learner | CellLearner":
+    """A network of that kind, with random weights, large enough for the strings."""
+    if kind not in KINDS:
+        raise HandloomError(f"no kind of model {shown(kind)} (expected one of {', '.join(KINDS)})")
+    if unfit := sorted(set(sizes) - KINDS[kind]):
+        has = ", ".join(sorted(KINDS[kind])) or "no sizes to choose"
+        raise HandloomError(f"{as_given(unfit[0])}: the kind {kind} has no such size (it has {has}); leave it out")
+    longest = max([int(strings.lengths.max()), *lengths_of_hard(task)])
+    if kind == "bigram":
+        return Learner(bigram(len(task.vocab), longest - 1), task.vocab)
+    if kind == "bow":
+        return Learner(bag_of_words(len(task.vocab), longest - 1, sizes.get("d_model", 64)), task.vocab)
+    if kind in CELLS:
+        if kind == "encoder-decoder" and isinstance(task, Language):
+            raise HandloomError("an encoder-decoder answers questions, and this task has only strings; choose another")
+        with needing_torch():
+            from handloom.learn.cell_learner import CellLearner
+            from handloom.learn.cells import Cells
+
+        network = Cells.of(kind, len(task.vocab), sizes)
+        return CellLearner(network, task.vocab, notes=longest_answer(strings))
+    masked = not sizes.get("causal", True)
+    vocab = with_mask(task.vocab) if masked else task.vocab
+    return Learner(Transformer(config_for(len(vocab), longest - (not masked), sizes)), vocab)
+
+
+def lengths_of_hard(task: Learnable) -> Iterator[int]:
+    """The lengths of a Task's hard questions with their answers: the longest may not have been drawn."""
+    if not isinstance(task, Task):
+        return
+    try:
+        for asked in islice(task.hard(), HARD):
+            yield len(asked) + len(task.oracle(asked) or ())
+    except Exception as error:
+        raise HandloomError(f"the task could not make its hard inputs: {told(error)}") from error
+
+
+def config_for(vocab: int, block: int, sizes: dict[str, Any]) -> Config:
+    """A Config with these sizes; the others are makemore's, in the usual proportions."""
+    chosen = MAKEMORE | sizes
+    width, heads = chosen["d_model"], chosen["heads"]
+    usual = {"d_head": max(1, width // max(1, heads)), "d_ff": 4 * width}
+    return Config(vocab=vocab, block=block, **usual | chosen)
+
+
+def with_mask(vocab: Vocab) -> Vocab:
+    """The vocabulary with a token that hides others, at the end."""
+    if MASK in vocab.tokens:
+        return vocab
+    return Vocab((*vocab.tokens, MASK), vocab.separator, vocab.bos, vocab.eos, vocab.pad)
+
+
+def fine_tuned(
+    start: "Model | CellModel", task: Learnable, strings: Strings, settings: Settings, sizes: dict[str, Any]
+) -> "Learner | CellLearner":
+    """An existing model, to be trained further; it must have the task's tokens. Its notes say what it comes from."""
+    if sizes:
+        raise HandloomError(
+            f"{as_given(min(sizes))} cannot be combined with start: the starting model fixes the architecture"
+        )
+    check_vocab(start, task)
+    notes = {"from": {name: start.notes[name] for name in ORIGIN if name in start.notes}}
+    if not isinstance(start, Model):
+        from handloom.learn.cell_learner import CellLearner
+
+        return CellLearner(start.network, start.vocab, start, notes | longest_answer(strings))
+    return Learner(Transformer(start.config), start.vocab, start, settings.lora, notes)
+
+
+def check_vocab(model: "Model | CellModel", task: Learnable) -> None:
+    """Raise an error if a model's tokens are not the task's."""
+    needed = task.vocab if model.config.causal else with_mask(task.vocab)
+    if difference := different(model.vocab, needed):
+        raise HandloomError(f"the model's tokens are not the task's: {difference}; the task's are {needed.sample()}")
+
+
+def different(vocab: Vocab, needed: Vocab) -> str | None:
+    """How a vocabulary differs from the one needed."""
+    if missing := [token for token in needed.tokens if token not in vocab.ids]:
+        return f"it has no {shown(missing[0])}"
+    if besides := [token for token in vocab.tokens if token not in needed.ids]:
+        return f"it has {shown(besides[0])} besides"
+    if vocab.tokens != needed.tokens:
+        return "they are in another order"
+    for name in ("bos", "eos", "separator"):
+        has, needs = getattr(vocab, name), getattr(needed, name)
+        if has != needs:
+            return f"its {name} is {shown(has)} and not {shown(needs)}"
+    return None
+
+
+def longest_answer(strings: Strings) -> dict[str, Any]:
+    """A note for networks of cells, which have no block to limit the length of an answer."""
+    return {"decode_steps": int((strings.lengths - strings.asked).max())}
+
+
+def learner_from_json(values: dict[str, Any]) -> "Learner | CellLearner":
+    """The learner of a run, from the `network` of its run.json."""
+    if values["kind"] not in CELLS:
+        return Learner.from_json(values)
+    with needing_torch():
+        from handloom.learn.cell_learner import CellLearner
+    return CellLearner.from_json(values)
 
 
 @contextmanager
 def needing_torch() -> Iterator[None]:
-    """Around the imports of what is made of torch's modules."""
+    """Around imports of modules that are made with torch."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -41,7 +158,7 @@ def needing_torch() -> Iterator[None]:
 
 
 def find_either(model: "Model | CellModel | str | os.PathLike[str]") -> "tuple[Model | CellModel, Path | None]":
-    """The model of that name, as `find` does, or the network of cells, and the folder it was found in, if any."""
+    """The model of that name, as `find` finds it, or the network of cells; and the folder it is in, if any."""
     if not isinstance(model, str | os.PathLike):
         return model, None
     file = None if is_program(model) else find_file(model)
@@ -50,3 +167,8 @@ def find_either(model: "Model | CellModel | str | os.PathLike[str]") -> "tuple[M
     with needing_torch():
         from handloom.learn.cell_models import load
     return load(file), file.parent
+
+
+def as_given(size: str) -> str:
+    """The name of a size as a user gives it."""
+    return {"causal": "masked (causal=False)", "d_model": "width"}.get(size, size)

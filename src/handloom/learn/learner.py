@@ -1,27 +1,113 @@
-"""A Learner: a network with its vocabulary, what it begins with, and how it speaks.
+"""What is trained: a Network, a function from named weights and tokens to logits; and a Learner, the network with its
+vocabulary and the weights it starts with.
 
-It stands between the training loop, which knows weights by name, and what people have: Models.
+The transformer of any Config is a Network. A bigram model is a transformer without layers, and a bag of words one whose
+head attends to all positions evenly, so these are Models too. `cells.py` has the other networks. A Learner stands
+between the training loop, which knows weights by name, and what users have: Models.
 """
 
-from collections.abc import Sequence
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from handloom.core import Config, Model, Vocab, generate, save
+from handloom.core import Config, HandloomError, Model, Vocab, generate, save
+from handloom.core import params as parameters
 from handloom.core.arrays import Arrays
-from handloom.learn.batches import Strings
-from handloom.learn.evaluation import Say
+from handloom.core.seeds import Use, generator
+from handloom.core.trace import Edits
+from handloom.learn.data import Strings
+from handloom.learn.evaluation import Sampler
 from handloom.learn.masked import unmask
-from handloom.learn.network import Transformer, check_fits
 from handloom.learn.settings import Settings
+
+if TYPE_CHECKING:  # the native engine trains without torch
+    import torch
+    from torch import Tensor
+
+
+class Network(Protocol):
+    """`frozen` weights are not trained; `dropout` is the share of values set to 0 in training."""
+
+    @property
+    def frozen(self) -> frozenset[str]: ...
+
+    def start(self, seed: int) -> Arrays:
+        """The weights that training starts with."""
+
+    def logits(
+        self, weights: Mapping[str, Tensor], ids: Tensor, asked: Tensor, dropout: float, rng: torch.Generator | None
+    ) -> Tensor:
+        """(B, T, V) for tokens (B, T), of which the first `asked` of each row are given."""
+
+
+@dataclass(frozen=True)
+class Transformer:
+    """A transformer of some Config."""
+
+    config: Config
+    frozen: frozenset[str] = frozenset()
+
+    def start(self, seed: int) -> Arrays:
+        """As in GPT-2: normal, biases zero, and what adds to the residual stream is smaller the more layers there are.
+        Weights are scaled by the width they read, so that small models start no smaller than large ones."""
+        rng = generator(seed, Use.WEIGHTS)
+        flat = parameters.flatten(parameters.zeros(self.config, np.float32))
+        for name, array in flat.items():
+            last = name.rpartition(".")[2]
+            if last.startswith("W_") and name not in self.frozen:
+                flat[name] = rng.normal(0.0, start_deviation(self.config, last), array.shape).astype(np.float32)
+        return flat
+
+    def logits(
+        self, weights: Mapping[str, Tensor], ids: Tensor, asked: Tensor, dropout: float, rng: torch.Generator | None
+    ) -> Tensor:
+        from handloom.core import torch_engine
+
+        p = parameters.unflatten(self.config, dict(weights))
+        edits = self.dropped(dropout, rng) if dropout and rng is not None else None
+        return torch_engine.compute(self.config, p, ids, edits=edits)[0]
+
+    def dropped(self, share: float, rng: torch.Generator) -> Edits:
+        """Dropout where GPT-2 has it, on the embeddings and on the output of each sublayer, as edits of a run."""
+        import torch
+
+        def drop(x: Tensor) -> Tensor:
+            return x * torch.empty_like(x).bernoulli_(1.0 - share, generator=rng) / (1.0 - share)
+
+        parts = [name for name, size in (("attn_out", self.config.heads), ("mlp_out", self.config.d_ff)) if size]
+        return {"embed": drop} | {f"*.{name}": drop for name in parts if self.config.layers}
+
+
+def start_deviation(config: Config, name: str) -> float:
+    """The standard deviation that the weights of this name start with."""
+    if name in ("W_E", "W_pos"):
+        return 0.02 if config.tied else 0.1
+    width = {"W_O": config.heads * config.d_head, "W_out": config.d_ff}.get(name, config.d_model)
+    deep = (2 * config.layers) ** -0.5 if name in ("W_O", "W_out") else 1.0
+    return deep * max(1, width) ** -0.5
+
+
+def bigram(vocab: int, block: int) -> Transformer:
+    """The next token from the last one: embedding, unembedding, and nothing between."""
+    return Transformer(Config(vocab=vocab, block=block, d_model=vocab, norm="none", positions="none", tied=False))
+
+
+def bag_of_words(vocab: int, block: int, width: int) -> Transformer:
+    """The next token from the mean of all so far: with queries and keys of zero a head attends to all evenly."""
+    config = Config(
+        vocab=vocab, block=block, d_model=width, layers=1, heads=1, d_head=width, d_ff=width, norm="none", tied=False
+    )
+    return Transformer(config, frozenset(f"layers.0.{kind}_{name}" for kind in "Wb" for name in "QK"))
 
 
 @dataclass
 class Learner:
-    """A transformer to be trained, from the beginning or from a model that there is."""
+    """A transformer to be trained, from random weights or from an existing model."""
 
     transformer: Transformer
     vocab: Vocab
@@ -34,7 +120,7 @@ class Learner:
         self.masked = not self.transformer.config.causal
 
     def to_json(self) -> dict[str, Any]:
-        """What is needed to make it again, but for its weights."""
+        """All but the weights."""
         return {
             "kind": "transformer",
             "config": self.transformer.config.to_json(),
@@ -45,15 +131,21 @@ class Learner:
         }
 
     @classmethod
-    def from_json(cls, values: dict[str, Any]) -> "Learner":
+    def from_json(cls, values: dict[str, Any]) -> Learner:
         transformer = Transformer(Config.from_json(values["config"]), frozenset(values["frozen"]))
         return cls(transformer, Vocab.from_json(values["vocab"]), None, values["lora"], values["notes"])
 
     def check(self, strings: Strings) -> None:
-        """Refuse strings that the model cannot read."""
-        check_fits(self.transformer.config, int(strings.lengths.max()) - (not self.masked))
+        """Raise an error if strings are longer than the model's block."""
+        longest, block = int(strings.lengths.max()) - (not self.masked), self.transformer.config.block
+        if longest > block:
+            raise HandloomError(
+                f"the strings have up to {longest} tokens and the model's block holds {block}: train a model with a "
+                f"block of {longest} or more, or leave the long strings out"
+            )
 
     def start(self, settings: Settings) -> Arrays:
+        """The weights that training starts with."""
         arrays = self.transformer.start(settings.seed)
         if self.base is not None:
             arrays = {name: np.array(array, np.float32) for name, array in self.base.flat.items()}
@@ -66,8 +158,8 @@ class Learner:
     def save(self, model: Model, path: Path) -> None:
         save(model, path)
 
-    def speaker(self, arrays: Arrays, lengths: Sequence[int], seed: int, engine: str = "auto") -> Say:
-        """How the model with these weights goes on from prompts; answers may have these lengths."""
+    def sampler(self, arrays: Arrays, lengths: Sequence[int], seed: int, engine: str = "auto") -> Sampler:
+        """A function that generates with these weights; `lengths` are the possible lengths of an answer."""
         model, longest = self.model(arrays, {}), max(lengths)
         if self.masked:
             return lambda prompts, temperature: unmask(model, prompts, lengths, temperature, seed)

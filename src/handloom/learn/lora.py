@@ -1,7 +1,7 @@
-"""LoRA: learn a little beside weights that stay as they are (Hu et al., 2021).
+"""LoRA: train changes of low rank to weights that are frozen (Hu et al., 2021).
 
-Every matrix W of a transformer becomes W + A B, where A has `rank` columns and B as many rows. Only A and B are learnt;
-B begins at zero, so that the model begins as it was. In the end the product is added to W, and out comes a Model as any
+Every matrix W of a transformer becomes W + A B, where A has `rank` columns and B `rank` rows. Only A and B are trained;
+B starts at zero, so that the model starts unchanged. In the end the product is added to W, which gives a Model like any
 other.
 """
 
@@ -14,11 +14,11 @@ from torch import Tensor
 from handloom.core import params as parameters
 from handloom.core.arrays import Arrays
 from handloom.core.seeds import Use, generator
-from handloom.learn.network import Transformer
+from handloom.learn.learner import Transformer
 
 
 class LowRank:
-    """A transformer with given weights, of which only changes of low rank are learnt."""
+    """A transformer with given weights, to which changes of low rank are trained."""
 
     def __init__(self, inner: Transformer, rank: int) -> None:
         self.inner, self.rank = inner, rank
@@ -27,7 +27,7 @@ class LowRank:
         self.changed = [name for name, shape in shapes.items() if len(shape) > 1 and ".b_" not in name]
 
     def begin(self, base: Arrays, seed: int) -> Arrays:
-        """The given weights, and the matrices to learn beside them."""
+        """The given weights, and the matrices trained beside them."""
         rng = generator(seed, Use.LORA)
         arrays = dict(base)
         for name in self.changed:
@@ -37,7 +37,7 @@ class LowRank:
         return arrays
 
     def merged(self, arrays: Arrays) -> Arrays:
-        """The weights with what was learnt added to them."""
+        """The weights with the trained changes added."""
         return {
             name: array + arrays[name + ".A"] @ arrays[name + ".B"] if name in self.changed else array
             for name, array in arrays.items()

@@ -1,7 +1,7 @@
-"""Sampling from a model that sees both ways and was trained to tell hidden tokens from the others.
+"""Sampling from a model that sees both ways and was trained to predict hidden tokens from the others.
 
-All of an answer is hidden at first. Then one place after the other, in random order, is told from all that is there by
-then. In exact arithmetic, and for a model that is right about every token given any others, this draws from the
+All of an answer is hidden at first. Then its places are predicted one by one, in random order, from all tokens known by
+then. In exact arithmetic, and for a model that is right about every token given any others, this samples from the
 distribution it was trained on.
 """
 
@@ -20,7 +20,7 @@ from handloom.tasks.task import Ids
 def unmask(
     model: Model, prompts: Sequence[Ids], lengths: Sequence[int], temperature: float, seed: int, engine: str = "torch"
 ) -> list[Ids]:
-    """An answer to every prompt, each of a length drawn from those given. Row i has a generator of its own."""
+    """An answer to every prompt, of a length drawn from those given. Row i has a generator of its own."""
     rngs = [generator(seed, Use.MASKED, i) for i in range(len(prompts))]
     hidden = model.vocab.id(MASK)
     drawn = [rng.choice(lengths) for rng in rngs]
@@ -35,7 +35,7 @@ def unmask(
             open_rows = np.flatnonzero((block == hidden).any(-1))
             places = order[open_rows, step]
             logits = decoder.rerun(block[open_rows])[np.arange(len(open_rows)), places]
-            logits[:, hidden] = -np.inf  # a place that was hidden gets a token
+            logits[:, hidden] = -np.inf  # a hidden place gets a token, not the mask
             block[open_rows, places] = choose(logits, chances[open_rows, step])
         for i, row in zip(same, block, strict=True):
             rows[i] = row

@@ -1,7 +1,7 @@
-"""The native trainer: as `TorchTrainer`, for the standard family of transformers, by the C++ engine.
+"""The native trainer: the Trainer of the C++ engine, for the standard family of transformers.
 
-A batch is given as the numbers of its strings; the engine cuts it up itself (core/native/trainer.h). How many lanes
-there are follows from the model's size alone, so that a run does not depend on how many cores work on it.
+A batch is given as the numbers of its strings; the engine cuts it up itself (core/native/trainer.h). The number of
+lanes follows from the model's size alone, so that a run does not depend on the number of cores.
 """
 
 from collections.abc import Iterator
@@ -15,12 +15,12 @@ from handloom.core import Config, native
 from handloom.core.arrays import Array, Arrays
 from handloom.core.native.layout import AdamWStruct, Layout, StringsStruct, config_struct, fixed_positions
 from handloom.core.native.library import pointer
-from handloom.learn.batches import Strings
+from handloom.learn.data import Strings
 from handloom.learn.settings import Settings
 
 
 class NativeTrainer:
-    """Trains all weights of a transformer, from given ones and, if it goes on, from given moments."""
+    """Trains all weights of a transformer, from given weights and, in a resumed run, given moments."""
 
     def __init__(self, config: Config, arrays: Arrays, settings: Settings, moments: Arrays | None = None) -> None:
         self.library, self.settings = native.check(config), settings
@@ -61,8 +61,8 @@ class NativeTrainer:
             view[...] = arrays[name]
 
     def step(self, strings: Strings, rows: Array, rng: np.random.Generator, rate: float) -> tuple[float, int]:
-        """Learn from these rows; their mean loss a token, before, and how many tokens were learnt. NaN, and no change,
-        if the loss is not a number."""
+        """Train on these rows; returns the mean loss per token, before the change, and the number of tokens. If the
+        loss is not finite, returns NaN and changes nothing."""
         loss = c_double()
         native.fine(
             self.library.trainer_step(
@@ -74,7 +74,7 @@ class NativeTrainer:
         return loss.value, int((lengths - np.maximum(1, strings.asked[rows])).sum())
 
     def differentiate(self, strings: Strings, rows: Array) -> tuple[float, Arrays]:
-        """The mean loss a token of these rows, and its gradient."""
+        """The mean loss per token of these rows, and its gradient."""
         loss = c_double()
         native.fine(
             self.library.trainer_differentiate(
@@ -84,7 +84,7 @@ class NativeTrainer:
         return loss.value, {name: view.copy() for name, view in self.gradients.items()}
 
     def loss(self, strings: Strings) -> float:
-        """The mean loss a token of all strings, without learning."""
+        """The mean loss per token of all strings, without training."""
         loss = c_double()
         native.fine(self.library.trainer_loss(self.handle, byref(struct_of(strings)), len(strings), byref(loss)))
         return loss.value
@@ -94,11 +94,11 @@ class NativeTrainer:
         yield
 
     def arrays(self) -> Arrays:
-        """All weights, as they are now."""
+        """The current weights, all of them."""
         return {name: np.array(view, order="C") for name, view in self.weights.items()}
 
     def moments(self) -> Arrays:
-        """What AdamW remembers: running means of gradients (m.…) and of their squares (v.…)."""
+        """The state of AdamW: running means of gradients (m.…) and of their squares (v.…)."""
         named = {f"m.{name}": view for name, view in self.m.items()} | {f"v.{n}": view for n, view in self.v.items()}
         return {name: np.array(view, order="C") for name, view in named.items()} | {"steps": np.array([self.steps])}
 

@@ -1,10 +1,10 @@
-"""Several processes that train one model together, started by torchrun; without it there is one process, and this does
-nothing.
+"""Several processes that train one model together, started by torchrun. Without torchrun there is one process, and this
+does nothing.
 
     torchrun --nproc-per-node 2 -m handloom learn strings --steps 1000
 
-Each process works on some of the lanes of every batch; gradients are added up, so that all make the same step and have
-the loss that one process alone would have. The first process evaluates and writes.
+Each process works on some of the lanes of every batch. Gradients are added up, so that all processes make the same step
+and have the loss that one process alone would have. The first process evaluates and writes.
 """
 
 import os
@@ -16,7 +16,7 @@ from typing import Any
 from handloom.core import HandloomError
 from handloom.core.files import one_line
 
-PATIENCE = timedelta(days=30)  # of a process that waits for another, which may have much else to do
+PATIENCE = timedelta(days=30)  # how long a process waits for another, which may evaluate or search meanwhile
 
 
 class Processes:
@@ -37,14 +37,14 @@ class Processes:
                 dist.init_process_group("cpu:gloo,cuda:nccl" if cuda else "gloo", timeout=PATIENCE)
 
     def add_up(self, tensor: Any) -> None:
-        """The sum of this tensor over all processes, in its place."""
+        """Replace a tensor by its sum over all processes."""
         import torch.distributed as dist
 
         with together():
             dist.all_reduce(tensor)
 
     def any_of_us(self, flag: bool, device: str = "cpu") -> bool:
-        """Whether it is so in one of the processes: a step is made by all or by none."""
+        """Whether the flag is set in one of the processes: a step is made by all or by none."""
         if not self.share:
             return flag
         import torch
@@ -54,19 +54,19 @@ class Processes:
         return bool(votes[0] > 0)
 
     def told(self, message: Any) -> Any:
-        """What the first process says, in all of them."""
+        """The message of the first process, in all of them."""
         if self.count == 1:
             return message
         import torch.distributed as dist
 
-        said = [message]
+        messages = [message]
         with together():
-            dist.broadcast_object_list(said)
-        return said[0]
+            dist.broadcast_object_list(messages)
+        return messages[0]
 
     @contextmanager
     def all_or_none(self) -> Iterator[None]:
-        """Around what only the first process does: what goes wrong is an error in all of them."""
+        """Around what only the first process does: an error there is raised in all processes."""
         try:
             yield
         except HandloomError as error:
@@ -79,7 +79,7 @@ class Processes:
 
 @contextmanager
 def together() -> Iterator[None]:
-    """Around what all processes do: if another has ended, that one has said why."""
+    """Around what all processes do: if another has ended, that one has printed why."""
     try:
         yield
     except RuntimeError as error:

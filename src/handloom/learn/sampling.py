@@ -3,7 +3,7 @@
 sample("runs/strings-1", 1000).success
 sample(program("addition"), 100).success
 
-Of a run the training set is known too, and with it which samples are new.
+The training set of a run is known too, and so which samples are new.
 """
 
 import os
@@ -16,12 +16,11 @@ from handloom.core import HandloomError, Model, generate
 from handloom.core.errors import shown
 from handloom.core.files import what_is
 from handloom.core.finding import LAST, is_program
-from handloom.learn.beginnings import check_vocab
+from handloom.learn.api import about_of, task_of_run
 from handloom.learn.data import Data, collect
 from handloom.learn.evaluation import Evaluation, Examiner
-from handloom.learn.kinds import find_either
+from handloom.learn.kinds import check_vocab, find_either
 from handloom.learn.masked import unmask
-from handloom.learn.runs import about_of, task_of_run
 from handloom.learn.settings import Settings
 from handloom.runs.folder import ABOUT, Folder
 from handloom.tasks import Language, Learnable, Task, task_of
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
 BEST = "best.safetensors"
 OF_RUN = re.compile(r"(model(-\d+)?|best)\.safetensors")  # the models of a run's folder
-EXAMPLES = 1000  # of a task, where it is not known what was trained on: for the lengths of its questions
+EXAMPLES = 1000  # of a task, for the lengths of its questions, if the training set is not known
 
 
 def sample(
@@ -43,16 +42,15 @@ def sample(
     task: Learnable | str | None = None,
     **how: Any,
 ) -> Evaluation:
-    """Strings from a model, and what its task thinks of them; `how` is as in `generate`. The model is a value, a run
-    folder, a model file, or the name of a program. By default strings are drawn at temperature 1, and questions are
-    answered at 0, as in evaluations. A task that has no name must be given again; samples of a model whose task is not
-    known are not judged."""
+    """Sample strings from a model, judged by its task; `how` is as in `generate`. The model is a value, a run folder, a
+    model file, or the name of a program. By default strings are sampled at temperature 1, and questions answered at 0,
+    as in evaluations. A task without a name must be given again. Without a known task samples are not judged."""
     return Sampling.of(model, task=task).draw(count, prompt, **how)
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """A model and who judges what it says, if anyone can. `run` says that its training set is known."""
+    """A model, and an Examiner of its outputs if its task is known. `run`: its training set is known."""
 
     model: "Model | CellModel"
     examiner: Examiner | None
@@ -65,12 +63,12 @@ class Sampling:
         best: bool = False,
         task: Learnable | str | None = None,
     ) -> "Sampling":
-        """A model, and its task; of a run, one that knows what was trained on."""
+        """A model and its task; of a run, also its training set."""
         asked = task_named(task) if isinstance(task, str) else task
         if run := run_of(model):
             return cls.of_run(*run, best, asked)
         if best:
-            raise HandloomError(f"{shown(model)} is not the folder of a run, of which one model is the best; name one")
+            raise HandloomError(f"{shown(model)} has no best model (expected the folder of a run); name one")
         found, folder = find_either(model)
         asked = asked or known_task(found, folder)
         if asked is None:
@@ -80,21 +78,21 @@ class Sampling:
 
     @classmethod
     def of_run(cls, folder: Folder, file: Path, best: bool, task: Learnable | None) -> "Sampling":
-        """A model of a run, and the run's task, which knows what was trained on."""
+        """A model of a run, the run's task and its training set."""
         about = about_of(folder)
         settings, task = Settings.from_json(about["settings"]), task or task_of_run(folder, about)
-        learnt = Data.of(task, settings.count, settings.seed).train
+        trained_on = Data.of(task, settings.count, settings.seed).train
         file = folder.path / BEST if best else file
         if best and what_is(file) != "file":
-            raise HandloomError(f"{folder.path} has not been evaluated yet, so that no model is the best; use the last")
+            raise HandloomError(f"{folder.path} has no best model: it has not been evaluated yet; use its last model")
         model = find_either(file)[0]
         check_vocab(model, task)
-        return cls(model, Examiner(task, learnt), run=True)
+        return cls(model, Examiner(task, trained_on), run=True)
 
     def draw(
         self, count: int, prompt: str = "", *, seed: int = 0, temperature: float | None = None, **how: Any
     ) -> Evaluation:
-        """So many strings that begin with the prompt; `how` is as in `generate`."""
+        """`count` strings that begin with the prompt; `how` is as in `generate`."""
         if self.examiner is None:
             return self.unjudged(count, prompt, seed, 1.0 if temperature is None else temperature, how)
         found = self.judged(self.examiner, count, prompt, seed, temperature, how)
@@ -117,26 +115,26 @@ class Sampling:
             right = task.oracle(asked) or []
         else:
             questions = examiner.questions(count, seed)
-            return examiner.judge(questions, self.say([asked for asked, _ in questions], seed, how))
-        said = self.say([[*asked, *begun]] * count, seed, how, len(begun))
-        return examiner.judge([(asked, right)] * count, [[*begun, *new] for new in said])
+            return examiner.judge(questions, self.generate([asked for asked, _ in questions], seed, how))
+        outputs = self.generate([[*asked, *begun]] * count, seed, how, len(begun))
+        return examiner.judge([(asked, right)] * count, [[*begun, *new] for new in outputs])
 
     def unjudged(self, count: int, prompt: str, seed: int, temperature: float, how: dict[str, Any]) -> Evaluation:
-        """Strings alone."""
+        """Strings that no task judges."""
         begun, vocab = self.model.vocab.encode(prompt), self.model.vocab
         if not begun:
-            raise HandloomError("this model has no token to begin with, and its task is not known; give a prompt")
-        said = self.say([begun] * count, seed, {**how, "temperature": temperature})
-        return Evaluation(None, None, None, None, tuple(vocab.decode([*begun, *new]) for new in said))
+            raise HandloomError("the prompt is empty, and this model has no token to begin with; give a prompt")
+        outputs = self.generate([begun] * count, seed, {**how, "temperature": temperature})
+        return Evaluation(None, None, None, None, tuple(vocab.decode([*begun, *new]) for new in outputs))
 
-    def say(self, prompts: list[list[int]], seed: int, how: dict[str, Any], begun: int = 0) -> list[list[int]]:
-        """How the model goes on from prompts; so many tokens of an answer are there already."""
+    def generate(self, prompts: list[list[int]], seed: int, how: dict[str, Any], begun: int = 0) -> list[list[int]]:
+        """The new tokens of every prompt, whose last `begun` tokens are already part of the answer."""
         given_steps = how.get("steps") is not None
         lengths = self.examiner.lengths if self.examiner else []
         how = {"steps": max(lengths) if self.run else None, "engine": "auto", **how}
         causal, engine = isinstance(self.model, Model) and self.model.config.causal, how["engine"]
         if not causal and engine not in ("auto", "torch"):
-            raise HandloomError(f"this model runs on torch alone, not on the engine {shown(engine)}; use auto")
+            raise HandloomError(f"engine={shown(engine)}: this model runs on torch only; use auto")
         if not isinstance(self.model, Model):
             from handloom.learn.cell_models import CellEngine
 
@@ -144,15 +142,15 @@ class Sampling:
         if self.model.config.causal:
             return generate(self.model, prompts, seed=seed, **how)
         if given_steps or any(how.get(name) is not None for name in ("top_k", "top_p", "format")):
-            raise HandloomError("a model that sees both ways is sampled with a temperature alone")
+            raise HandloomError("a model that sees both ways takes a temperature only; leave out the other options")
         left = [length - begun for length in lengths if length > begun]
         if not left:
-            raise HandloomError(f"the prompt has {begun} tokens, and no string that was learnt is longer; shorten it")
+            raise HandloomError(f"the prompt has {begun} tokens, and no string trained on is longer; shorten it")
         return unmask(self.model, prompts, left, how["temperature"], seed)
 
 
 def run_of(model: Any) -> tuple[Folder, Path] | None:
-    """The folder of a run, and a model file in it, if the name stands for these: the run, or a model it has kept."""
+    """The folder of a run of learn and a model file in it, if the name is that of the run or of one of its models."""
     if not isinstance(model, str | os.PathLike) or is_program(model):
         return None
     path = Path(model)
@@ -165,7 +163,7 @@ def run_of(model: Any) -> tuple[Folder, Path] | None:
 
 
 def known_task(model: "Model | CellModel", folder: Path | None) -> Learnable | None:
-    """A model's task, if it can be had."""
+    """A model's task, if it can be found."""
     try:
         return task_of(model, folder)
     except HandloomError:

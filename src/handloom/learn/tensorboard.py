@@ -1,4 +1,4 @@
-"""The metrics of a run as TensorBoard files, for those who watch many runs at once: `tensorboard --logdir runs`."""
+"""The metrics of a run as TensorBoard files, to watch many runs at once: `tensorboard --logdir runs`."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from handloom.learn.training import Report, Watch
 
 
 def board(folder: Path) -> Watch:
-    """What to call with every report; evaluations are written."""
+    """A function to call with every report; it writes evaluations."""
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError as error:
@@ -21,7 +21,7 @@ def board(folder: Path) -> Watch:
             return
         scalars = {"loss/train": report.loss, "loss/held_out": report.held_out}
         for name, value in (scalars | report.evaluation.to_json()).items():
-            if value is not None:  # of no new samples none are right
+            if value is not None:  # no samples were new
                 writer.add_scalar(name, value, report.step)
         writer.flush()
 

@@ -1,8 +1,8 @@
 """The torch trainer: one step of training, on one core or several, of any Network.
 
-What makes it fast (docs/LOG.md has the numbers): all weights lie in one array, so that clipping and AdamW are a few
-operations on it and not on a hundred small ones; and a batch is cut into lanes, each with its own gradient and a core
-to itself, so that no small operation waits for another core. The lanes' gradients are added in a fixed order.
+Two things make it fast (docs/LOG.md has the numbers). All weights lie in one array, so that clipping and AdamW are a
+few operations on it and not on a hundred small ones. And a batch is cut into lanes, each with its own gradient and its
+own core, so that no small operation waits for another core. The lanes' gradients are added in a fixed order.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -18,16 +18,17 @@ from torch import Tensor
 from handloom.core import Vocab, torch_engine
 from handloom.core.arrays import Array, Arrays
 from handloom.core.seeds import Use, derived, generator
-from handloom.learn.batches import NOTHING, Batch, Lanes, Strings, lanes_of, masked_lanes_of
-from handloom.learn.network import Network
+from handloom.learn.batches import NOTHING, Batch, Lanes, lanes_of, masked_lanes_of
+from handloom.learn.data import Strings
+from handloom.learn.learner import Network
 from handloom.learn.processes import Processes
 from handloom.learn.settings import Settings
 
-AT_ONCE = 100  # strings in a group, where nothing is learnt
+AT_ONCE = 100  # strings in a group when only measuring
 
 
 class TorchTrainer:
-    """Trains the weights of a network that are not frozen, from given ones and, if it goes on, from given moments."""
+    """Trains the weights of a network that are not frozen, from given weights and, in a resumed run, given moments."""
 
     def __init__(
         self,
@@ -37,11 +38,11 @@ class TorchTrainer:
         moments: Arrays | None = None,
         device: str = "cpu",
         processes: Processes | None = None,
-        masked: Vocab | None = None,  # with it tokens are hidden, and told from all others
+        masked: Vocab | None = None,  # if given, tokens are hidden, and predicted from all others
     ) -> None:
         self.network, self.settings, self.device, self.masked = network, settings, device, masked
         self.processes, self.count = processes or Processes(), settings.lanes or cores(device)
-        names = sorted(arrays.keys() - network.frozen)  # always in one order, for sums depend on it
+        names = sorted(arrays.keys() - network.frozen)  # always in one order: sums depend on it
         names.sort(key=lambda name: not is_decayed(name, arrays[name]))  # those that decay first
         self.shapes = {name: arrays[name].shape for name in names}
         self.frozen = {n: torch.tensor(a, device=device) for n, a in arrays.items() if n in network.frozen}
@@ -65,8 +66,8 @@ class TorchTrainer:
         return torch.optim.AdamW(groups, lr=self.settings.rate, betas=self.settings.betas, fused=True)
 
     def step(self, strings: Strings, rows: Array, rng: np.random.Generator, rate: float) -> tuple[float, int]:
-        """Learn from these rows; their mean loss a token, before, and how many tokens were learnt, in all
-        processes. NaN, and no change, if the loss is not a number."""
+        """Train on these rows; returns the mean loss per token, before the change, and the number of tokens, of all
+        processes. If the loss is not finite, returns NaN and changes nothing."""
         lanes = self.batch(strings, rows, rng)
         count = sum(batch.count for lane in lanes for batch in lane)
         losses = self.work(lambda lane, batches: lane.learn(batches), lanes)
@@ -102,7 +103,7 @@ class TorchTrainer:
         return lanes_of(strings, rows, lanes)
 
     def loss(self, strings: Strings) -> float:
-        """The mean loss a token of all strings, without learning."""
+        """The mean loss per token of all strings, without training."""
         rng = generator(self.settings.seed, Use.HIDDEN)
         lanes: Lanes = [[] for _ in range(self.count)]
         for i, group in enumerate(np.array_split(np.argsort(strings.lengths), -(-len(strings) // AT_ONCE))):
@@ -112,24 +113,25 @@ class TorchTrainer:
             return sum(self.work(lambda lane, batches: lane.measure(batches), lanes)) / count
 
     def work(self, do: Callable[["Lane", list[Batch]], float], lanes: Lanes) -> list[float]:
-        """Have every lane do its part, all at once."""
+        """Let all lanes do their part at the same time."""
         if len(self.lanes) == 1:
             return [do(self.lanes[0], lanes[0])]
         return list(self.pool.map(do, self.lanes, lanes))
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
-        """Around steps: while several lanes run, an operation keeps to the core of its lane."""
+        """Around steps: while several lanes run, an operation keeps to the core of its lane. torch knows only one
+        number of threads, for the whole process, so `torch_engine.workers` sets it and restores it afterwards."""
         with torch_engine.workers(len(self.lanes)):
             yield
 
     def arrays(self) -> Arrays:
-        """All weights, as they are now."""
-        learnt = {name: tensor.detach().cpu().numpy().copy() for name, tensor in self.views(self.flat).items()}
-        return learnt | {name: tensor.cpu().numpy() for name, tensor in self.frozen.items()}
+        """The current weights, all of them."""
+        trained = {name: tensor.detach().cpu().numpy().copy() for name, tensor in self.views(self.flat).items()}
+        return trained | {name: tensor.cpu().numpy() for name, tensor in self.frozen.items()}
 
     def moments(self) -> Arrays:
-        """What AdamW remembers: running means of gradients (m.…) and of their squares (v.…)."""
+        """The state of AdamW: running means of gradients (m.…) and of their squares (v.…)."""
         found: Arrays = {}
         for letter, key in (("m", "exp_avg"), ("v", "exp_avg_sq")):
             flat = torch.zeros_like(self.flat)
@@ -157,7 +159,7 @@ class TorchTrainer:
 
 
 class Lane:
-    """Works on a part of each batch: the weights are shared, the gradient is its own."""
+    """Works on a part of each batch, with shared weights and a gradient of its own."""
 
     def __init__(self, trainer: TorchTrainer, number: int) -> None:
         self.trainer, self.number = trainer, number
@@ -195,7 +197,7 @@ class Lane:
 
 
 def cores(device: str) -> int:
-    """How many lanes: one a core, up to eight; one on a GPU."""
+    """The number of lanes: one per core, up to eight; one on a GPU."""
     return 1 if device != "cpu" else max(1, min(8, torch.get_num_threads()))
 
 

@@ -1,26 +1,25 @@
-"""Training: from a task to a model.
+"""The training loop: steps, evaluations, checkpoints.
 
-`Training` is the loop: batches, steps, evaluations, checkpoints. It goes on from a checkpoint exactly as if it had
-never stopped, for all that a step does follows from the seed, the step's number, the weights and AdamW's moments.
+A `Training` holds a run and does nothing when it is made. `begin` chooses the engine and makes the weights, `restore`
+does so from the folder's last checkpoint, and `run` trains. Resuming is exact, as if the run had never stopped: the
+seed, the step's number, the weights and AdamW's moments decide all that a step does.
 """
 
-import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from handloom.core import HandloomError
-from handloom.learn.batches import choose
-from handloom.learn.data import Data
+from handloom.core.arrays import Arrays
+from handloom.learn.data import Data, Strings, rows_of_step
 from handloom.learn.evaluation import Evaluation, Examiner, seed_at
 from handloom.learn.learner import Learner
 from handloom.learn.processes import Processes
 from handloom.learn.settings import Settings
-from handloom.learn.trainers import choose as choose_engine
+from handloom.learn.stepper import Choice, Stepper, Trainer
 from handloom.runs.folder import Folder
-from handloom.runs.job import interrupts
+from handloom.runs.job import Clock, interrupts
 from handloom.tasks.task import Learnable
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Where:
-    """Where a run stands; with the weights and the moments it is all that is needed to go on."""
+    """The position of a run; with the weights and the moments, all that resuming needs."""
 
     step: int = 0
     losses: float = 0.0  # summed since the last evaluation
@@ -43,13 +42,13 @@ class Where:
 
 @dataclass(frozen=True)
 class Report:
-    """What one may want to see of a run that is under way."""
+    """The progress of a run."""
 
     step: int
     steps: int
     seconds: float
     loss: float  # the mean since the last evaluation, in nats per token
-    held_out: float | None = None  # or, where nothing is held out, of what is trained on
+    held_out: float | None = None  # or, if nothing is held out, the loss on the training set
     evaluation: Evaluation | None = None
 
 
@@ -58,7 +57,7 @@ Watch = Callable[[Report], None]
 
 @dataclass(repr=False)
 class Training:
-    """One run: a task, a learner (network and vocabulary), settings, and optionally a folder to keep it in."""
+    """One run: a task, its dataset, a learner (network and vocabulary), settings, and optionally a folder."""
 
     task: Learnable
     data: Data
@@ -66,34 +65,66 @@ class Training:
     settings: Settings
     folder: Folder | None = None
     device: str = "cpu"
-    engine: str = "auto"
+    engine: str = "auto"  # as asked for
     watch: Watch = lambda report: None
     where: Where = field(default_factory=Where)
     evaluation: Evaluation | None = None
     held_out_loss: float | None = None
     measured: int = -1  # the step of these two
-    halted: bool = False  # told to end after the step that is under way
-    stop: bool = False  # so is one of the processes, and all know it
-    until_now: list[dict[str, Any]] | None = None  # of the metrics of a run that goes on, those up to its checkpoint
+    halted: bool = False  # this process was told to stop after the current step
+    stop: bool = False  # one of the processes was, and all know it
+    began: int = 0  # the step at which this process began
+    stepper: Stepper | None = None  # made by `begin`
+    lines: list[dict[str, Any]] | None = None  # of a resumed run, the metrics up to its checkpoint
 
-    def __post_init__(self) -> None:
-        self.processes = Processes()
-        self.choice = choose_engine(self.engine, self.learner, self.settings, self.device, self.processes)
-        if not self.settings.lanes:
-            self.settings = replace(self.settings, lanes=self.choice.lanes)
-        settings = self.settings
+    def begin(self, saved: Arrays | None = None, before: str | None = None) -> "Training":
+        """Choose the engine and make the weights, those of a checkpoint if it is `saved`; `before` is the engine that
+        trained so far."""
         self.learner.check(self.data.strings)
-        self.strings, self.held_out = self.data.train, self.data.held_out
-        self.measured_on = self.data.measured
-        self.examiner = Examiner(self.task, self.strings)
-        arrays, moments = self.learner.start(settings), None
-        if self.folder and (saved := self.folder.checkpoint()):
-            arrays, moments = unpacked(saved[0])
-            self.where = Where(**saved[1])
-            last = self.where.step - self.is_due()  # of an evaluation that is to be made again the line is left out
-            self.until_now = [line for line in self.folder.lines() if line["step"] <= last]
-        self.began = self.where.step
-        self.trainer = self.choice.make(arrays, settings, moments)
+        self.stepper = Stepper.begin(self.learner, self.settings, self.engine, self.device, saved, before)
+        self.settings, self.began = self.stepper.settings, self.where.step
+        return self
+
+    def restore(self, before: str) -> "Training":
+        """Begin from the folder's last checkpoint, or from the start if the run was killed before its first."""
+        assert self.folder is not None
+        saved = self.folder.checkpoint()
+        if saved is None:
+            return self.begin(None, before)
+        self.where = Where(**saved[1])
+        last = self.where.step - self.is_due()  # an evaluation that is due is made again, and so is its line
+        self.lines = [line for line in self.folder.lines() if line["step"] <= last]
+        return self.begin(saved[0], before)
+
+    @property
+    def begun(self) -> Stepper:
+        if self.stepper is None:
+            raise HandloomError(f"{self!r} has no weights yet; call begin() or run() first")
+        return self.stepper
+
+    @property
+    def trainer(self) -> Trainer:
+        return self.begun.trainer
+
+    @property
+    def choice(self) -> Choice:
+        return self.begun.choice
+
+    @property
+    def processes(self) -> Processes:
+        return self.begun.processes
+
+    @property
+    def strings(self) -> Strings:
+        return self.data.train
+
+    @property
+    def held_out(self) -> Strings:
+        return self.data.held_out
+
+    @cached_property
+    def examiner(self) -> Examiner:
+        return Examiner(self.task, self.strings)
 
     def __repr__(self) -> str:
         parts = [str(self.folder.path)] if self.folder else []
@@ -103,25 +134,26 @@ class Training:
         return f"<Training: {', '.join(parts)}>"
 
     def run(self) -> "Training":
-        """Train to the last step, or until told to stop; saved whenever it evaluates, and when it ends."""
+        """Train to the last step, or until told to stop. The run is saved at every evaluation and when it ends."""
+        if self.stepper is None:
+            self.begin()
         with interrupts(self.halt):
-            self.run_on()
+            self.train()
         if self.evaluation is None:
             self.measure()
         return self
 
-    def run_on(self) -> None:
-        """What was trained is saved before anything else is done with it, for that may fail."""
-        settings, where = self.settings, self.where
-        began = time.perf_counter() - where.seconds
-        if self.folder and self.until_now is not None and self.processes.first:
-            self.folder.rewrite(self.until_now)
-        self.until_now = None
+    def train(self) -> None:
+        """The loop. Trained weights are saved before anything else is done with them, since that may fail."""
+        settings, where, clock = self.settings, self.where, Clock(self.where.seconds)
+        if self.folder and self.lines is not None and self.processes.first:
+            self.folder.rewrite(self.lines)
+        self.lines = None
         if not where.step:
             self.save()
         while True:
             if settings.keep and where.step and where.step % settings.keep == 0:
-                self.keep()
+                self.save_numbered()
             if self.is_due():
                 self.evaluate()
                 self.save_checkpoint()
@@ -129,45 +161,39 @@ class Training:
                 return
             stops = [(where.step // n + 1) * n for n in (settings.every, settings.keep) if n]
             with self.trainer.at_work():
-                self.go_on(min(settings.steps, *stops), began)
+                self.step_to(min(settings.steps, *stops), clock)
             self.save()
 
     def is_due(self) -> bool:
-        """Whether this is a step to evaluate at, and that has not been done."""
+        """Whether an evaluation is due at this step, and has not been made."""
         step, settings = self.where.step, self.settings
         return self.where.counted > 0 and (step % settings.every == 0 or step == settings.steps)
 
     def halt(self) -> None:
         self.halted = True
 
-    def is_to_stop(self) -> bool:
-        self.stop = self.processes.any_of_us(self.halted, self.device)
-        return self.stop
-
-    def go_on(self, goal: int, began: float) -> None:
-        """Steps up to the goal."""
+    def step_to(self, goal: int, clock: Clock) -> None:
+        """Steps up to the goal, or until one of the processes is told to stop."""
         settings, where = self.settings, self.where
-        while where.step < goal and not self.is_to_stop():
-            rows, rng = choose(self.strings, settings.batch, settings.seed, where.step)
-            loss, tokens = self.trainer.step(self.strings, rows, rng, settings.rate_at(where.step))
-            if not np.isfinite(loss):
-                raise HandloomError(
-                    f"the loss is not a number at step {where.step}; begin again with a rate below {settings.rate:g}"
-                )
+        while where.step < goal:
+            self.stop = self.begun.any_of_us(self.halted)
+            if self.stop:
+                return
+            rows, rng = rows_of_step(self.strings, settings.batch, settings.seed, where.step)
+            loss, tokens = self.begun.step(where.step, self.strings, rows, rng)
             where.step += 1
             where.losses += loss
             where.counted += 1
             where.tokens += tokens
-            where.seconds = time.perf_counter() - began
-            self.tell(Report(where.step, settings.steps, where.seconds, self.mean_loss()))
+            where.seconds = clock.elapsed()
+            self.report(Report(where.step, settings.steps, where.seconds, self.mean_loss()))
 
     def mean_loss(self) -> float:
-        """Of the steps since the last evaluation, each before its change."""
+        """The mean loss of the steps since the last evaluation, each before its change."""
         return self.where.losses / max(1, self.where.counted)
 
-    def tell(self, report: Report) -> None:
-        """Let whoever watches know. That may fail, as on a terminal that has been closed, and then we end; but what was
-        trained is saved."""
+    def report(self, report: Report) -> None:
+        """Call `watch`. If that fails, as on a closed terminal, the run ends; but it is saved first."""
         try:
             self.watch(report)
         except BaseException:
@@ -175,7 +201,7 @@ class Training:
             raise
 
     def evaluate(self) -> None:
-        """Measure, keep what is best, write it all down."""
+        """Measure, save the best model, append a line to the metrics, report."""
         where = self.where
         self.measure()
         assert self.evaluation is not None
@@ -200,7 +226,7 @@ class Training:
             self.folder.append(line)
             if better:
                 self.learner.save(self.model(), self.folder.path / "best.safetensors")
-        self.tell(
+        self.report(
             Report(where.step, self.settings.steps, where.seconds, line["loss"], self.held_out_loss, self.evaluation)
         )
 
@@ -213,46 +239,39 @@ class Training:
         self.measured = self.where.step
 
     def measurement(self) -> tuple[float, Evaluation] | HandloomError:
-        """These two, or why they could not be had, which all processes are to know."""
+        """These two, or the error, which all processes must know."""
         engine = "torch" if self.engine == "torch" or self.device != "cpu" else "auto"
         seed = seed_at(self.settings.seed, self.where.step)
-        say = self.learner.speaker(self.trainer.arrays(), self.examiner.lengths, seed, engine)
+        sampler = self.learner.sampler(self.trainer.arrays(), self.examiner.lengths, seed, engine)
         try:
-            evaluation = self.examiner.examine(say, self.settings.samples, seed)
-            return self.trainer.loss(self.measured_on), evaluation
+            evaluation = self.examiner.examine(sampler, self.settings.samples, seed)
+            return self.trainer.loss(self.data.measured), evaluation
         except HandloomError as error:
             return error
 
     def is_over(self) -> bool:
-        """Whether one of the conditions to stop early holds."""
+        """Whether a condition to stop early holds: `patience` or `until`."""
         settings = self.settings
         if settings.patience and self.where.since_best >= settings.patience:
             return True
         return bool(settings.until) and self.where.success >= settings.until
 
     def model(self) -> Any:
-        """The model as it is now."""
+        """The current model."""
         notes = {"made": "trained", "steps": self.where.step, "seed": self.settings.seed}
         return self.learner.model(self.trainer.arrays(), notes | self.examiner.decode_notes())
 
-    def keep(self) -> None:
-        """The model as it is at this step, in a file of its own."""
+    def save_numbered(self) -> None:
+        """The model of this step, in a file of its own."""
         if self.folder and self.processes.first:
             self.learner.save(self.model(), self.folder.path / f"model-{self.where.step}.safetensors")
 
     def save(self) -> None:
-        """A checkpoint, and the model."""
+        """A checkpoint, and the current model."""
         self.save_checkpoint()
         if self.folder and self.processes.first:
             self.learner.save(self.model(), self.folder.path / "model.safetensors")
 
     def save_checkpoint(self) -> None:
         if self.folder and self.processes.first:
-            arrays = {f"w.{name}": array for name, array in self.trainer.arrays().items()}
-            self.folder.write_checkpoint(arrays | self.trainer.moments(), vars(replace(self.where)))
-
-
-def unpacked(saved: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Weights and moments out of a checkpoint."""
-    arrays = {name[2:]: array for name, array in saved.items() if name.startswith("w.")}
-    return arrays, {name: array for name, array in saved.items() if not name.startswith("w.")}
+            self.folder.write_checkpoint(self.begun.packed(), dict(vars(self.where)))

@@ -296,8 +296,8 @@ class Discovery:
         Folder(self.folder).append(self.lines[-1])
         if self.over() and not self.reached():
             return
-        if self.apprentice.speaker:
-            self.apprentice.speaker.save(self.folder)
+        if self.apprentice.proposer:
+            self.apprentice.proposer.save(self.folder)
         state = {
             "generation": self.generation,
             "number": self.number,

@@ -28,7 +28,7 @@ from handloom.core import HandloomError, Vocab
 from handloom.core.errors import shown
 from handloom.discover.model.bpe import Merges
 from handloom.discover.spaces import Construction, Space
-from handloom.learn.batches import Strings
+from handloom.learn.data import Strings
 from handloom.tasks.language import END
 
 KINDS = ("cells", "sparse", "bpe")

@@ -9,8 +9,8 @@ import numpy as np
 from handloom.discover.loop.pool import Member
 from handloom.discover.loop.settings import AUTO, Settings
 from handloom.discover.model.codec import Decoded, Tokens, choose_kind
-from handloom.discover.model.proposer import Draw, Speaker, reward_weights
-from handloom.discover.model.torchrun import learn_together
+from handloom.discover.model.proposer import Draw, Proposer, reward_weights
+from handloom.discover.model.torchrun import train_together
 from handloom.discover.problem import Problem
 from handloom.discover.spaces import Construction, Space
 from handloom.learn.settings import Settings as LearnSettings
@@ -33,14 +33,14 @@ class Apprentice:
         self.temperature = settings.temperature
         self.smaller: list[Sized] = []  # constructions of smaller sizes to learn from besides
         self.tokens: Tokens | None = None
-        self.speaker: Speaker | None = None
+        self.proposer: Proposer | None = None
         self.loss: float | None = None
 
-    def begin(self, constructions: Sequence[Construction]) -> tuple[Tokens, Speaker]:
+    def begin(self, constructions: Sequence[Construction]) -> tuple[Tokens, Proposer]:
         settings, space = self.settings, self.problem.space
         kind = choose_kind(space, constructions) if settings.tokens == AUTO else settings.tokens
         tokens = Tokens.of(kind, self.spaces, constructions)
-        speaker = Speaker.of(
+        proposer = Proposer.of(
             tokens,
             about=str(self.problem),
             layers=settings.layers,
@@ -49,7 +49,7 @@ class Apprentice:
             settings=LearnSettings(seed=settings.seed, batch=settings.batch, rate=settings.rate),
             device=self.device,
         )
-        return tokens, speaker
+        return tokens, proposer
 
     @property
     def spaces(self) -> list[Space]:
@@ -66,16 +66,16 @@ class Apprentice:
         """Some steps of training, half of them on what came in the newest generation. `report` is told how much is
         done."""
         constructions = [member.construction for member in members]
-        if self.speaker is None or self.tokens is None:
-            self.tokens, self.speaker = self.begin(constructions)
-        begun, steps = self.speaker.step, self.settings.learn
+        if self.proposer is None or self.tokens is None:
+            self.tokens, self.proposer = self.begin(constructions)
+        begun, steps = self.proposer.step, self.settings.learn
 
         def watch(step: int, loss: float) -> None:
             self.loss = loss
             report((step - begun) / steps)
 
         strings, weights = self.tokens.strings(constructions, self.smaller), self.weights(members, newest)
-        self.loss = learn_together(self.speaker, strings, steps, deadline, weights, watch, stop)
+        self.loss = train_together(self.proposer, strings, steps, deadline, weights, watch, stop)
 
     def weights(self, members: Sequence[Member], newest: int) -> Any:
         """How often each is learnt from: by its score, if there is feedback; the newest as often as all others."""
@@ -87,9 +87,9 @@ class Apprentice:
 
     def say(self, seed: int, deadline: float | None, draw: Draw) -> list[Decoded]:
         """What the model has to say, read as constructions; `draw` draws it."""
-        if self.speaker is None or self.tokens is None:
+        if self.proposer is None or self.tokens is None:
             return []
-        said = self.speaker.say(self.settings.samples, self.temperature, seed, deadline, draw)
+        said = self.proposer.propose(self.settings.samples, self.temperature, seed, deadline, draw)
         return [self.tokens.decode(ids) for ids in said]
 
     def set_temperature(self, duplicates: float) -> None:
@@ -109,7 +109,7 @@ class Apprentice:
         self.temperature = saved["temperature"]
         self.smaller = [(sizes[tuple(size)], tuple(construction)) for size, construction in saved["smaller"]]
         if saved["tokens"] is not None:
-            self.tokens, self.speaker = (
+            self.tokens, self.proposer = (
                 Tokens.from_json(saved["tokens"], self.spaces),
-                Speaker.load(folder, self.device),
+                Proposer.load(folder, self.device),
             )
