@@ -19,6 +19,7 @@ from handloom.core.sites import SITES_OF_A_LAYER
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+TESTS = "".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
 MODULES = sorted(
     ".".join(path.relative_to(ROOT / "src").with_suffix("").parts)
     for path in (ROOT / "src").rglob("*.py")
@@ -172,6 +173,20 @@ def test_links_to_sections_lead_to_headings(page):
         assert section in map(anchor, headings), f"{file}#{section}"
 
 
+NAMED_FROM = ("", "src/handloom", "src/handloom/core/native", "docs/discover")
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.name != "ARCHITECTURE.md"], ids=name)
+def test_files_and_tests_named_on_a_page_exist(page):
+    text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    for file in re.findall(r"`([\w./-]+/[\w.-]+\.\w+|\w+\.h)`", text):
+        assert file.startswith(("runs/", "site/")) or any((ROOT / folder / file).exists() for folder in NAMED_FROM), (
+            file
+        )
+    for test in re.findall(r"`(test_\w+)", text):
+        assert f"def {test}" in TESTS, test
+
+
 def test_the_reference_has_every_public_name():
     listed = re.findall(r"^::: handloom:(\w+)$", (ROOT / "docs/reference/python.md").read_text(), re.MULTILINE)
     assert sorted(listed) == sorted(set(listed)) == sorted(hl.__all__)
@@ -190,6 +205,6 @@ def test_the_site_builds_without_warnings_and_needs_no_network(tmp_path):
         assert not re.search(r"(url\(|@import)\s*[\"']?(https?:)?//", sheet.read_text()), sheet
     assert (tmp_path / "search" / "search_index.js").exists()  # what the search reads from disk
     assert "<math" in pages["book/chapter7.html"]
-    assert {"handloom-learn", "handloom-write-list"} <= set(
-        re.findall(r'<h2 id="([^"]*)"', pages["reference/commands.html"])
-    )
+    commands = pages["reference/commands.html"]
+    assert {"handloom-learn", "handloom-write-list"} <= set(re.findall(r'<h2 id="([^"]*)"', commands))
+    assert "<code>--temperature</code>" in commands
