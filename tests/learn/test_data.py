@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import handloom as hl
-from handloom.cli import learn as cli_learn
 from handloom.core import HandloomError, reference
 from handloom.core.reference import softmax
 from handloom.learn.api import SETTINGS, prepare, resume, train
@@ -271,12 +270,3 @@ def test_help_lists_every_option_with_its_default():
     given = config_for(5, 9, {**sizes, "d_model": parameters["width"].default})
     assert given == config_for(5, 9, {})
     assert (given.d_head, given.d_ff) == (given.d_model // given.heads, 4 * given.d_model)
-
-
-def test_the_command_line_names_the_same_defaults():
-    hints = inspect.get_annotations(cli_learn)
-    texts = {name: hint.__metadata__[0].help for name, hint in hints.items() if name in SETTINGS}
-    told = {name: text.rpartition("[")[2].rstrip("].") for name, text in texts.items()}
-    for name in told.keys() - {"count", "lanes", "lora"}:  # whose 0 stands for something else
-        usual = str(getattr(Settings(), name)).removesuffix(".0")
-        assert told[name] == ("never" if name in ("patience", "until", "keep") else usual), name

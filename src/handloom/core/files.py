@@ -204,7 +204,7 @@ def read_arrays(file: Any, about: dict[str, Any], check: Callable[[dict[str, Any
 def read_about(metadata: dict[str, str], entry: str = "handloom") -> dict[str, Any]:
     """What the metadata says, if handloom wrote it and its format is this one."""
     if entry not in metadata and CELLS in metadata:
-        raise HandloomError("it holds cells (an MLP, an RNN, …), not a transformer; handloom sample takes its run")
+        raise HandloomError("it holds cells (an MLP, an RNN, …), not a transformer; sample takes its run")
     if entry not in metadata:
         raise HandloomError(f"it is a safetensors file, but handloom did not write it (no '{entry}' in its metadata)")
     try:

@@ -49,7 +49,7 @@ def find_file(name: str | os.PathLike[str]) -> Path:
     check_ordinary(path)
     if not str(name) or what_is(path) == "nothing":
         near = nearest(str(name), offered("programs"))
-        hint = f"did you mean {near}?" if near else "`handloom write list` shows the programs"
+        hint = f"did you mean {near}?" if near else "`write list` shows the programs"
         raise HandloomError(f"{name or repr(name)}: no such file, and no program of that name; {hint}")
     return model_file(path)
 

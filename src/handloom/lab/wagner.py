@@ -304,7 +304,7 @@ def results_in(path: Path) -> list[dict[str, Any]]:
         if not isinstance(found, list) or not all("settings" in one for one in found):
             raise ValueError("it is not a list of results")
     except (OSError, TypeError, ValueError) as error:
-        raise HandloomError(f"cannot add results to {path}: {error}; give another --out") from error
+        raise HandloomError(f"cannot add results to {path}: {error}; name another file") from error
     return found
 
 

@@ -29,7 +29,7 @@ class DiscoveryView:
 
     def __init__(self) -> None:
         self.live: Any = None
-        self.last = -PAUSE  # when something was said
+        self.last = -PAUSE  # when a line was last printed
         self.told: tuple[Any, ...] = ()  # what is worth another line if it changes
 
     def __enter__(self) -> "DiscoveryView":

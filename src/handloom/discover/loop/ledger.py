@@ -106,7 +106,7 @@ class Ledger:
         if reason := wrong(self.problem, old):
             raise HandloomError(
                 f"{self.store.path} has been tampered with ({reason});"
-                " handloom records --verify tells what else is wrong, --store names another file"
+                " verify its records to see what else is wrong, or name another store"
             )
         return replace(old, origin=origin, parent=origin["parent"])
 

@@ -58,7 +58,7 @@ def imported() -> Any:
     try:
         return import_module("ray")
     except ImportError as error:
-        raise HandloomError("--on ray needs Ray, which is not installed: pip install 'handloom[cluster]'") from error
+        raise HandloomError("on=ray needs Ray, which is not installed: pip install 'handloom[cluster]'") from error
 
 
 def connect(ray: Any) -> None:

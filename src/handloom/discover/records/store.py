@@ -96,7 +96,7 @@ class Store:
         if what_is(path) == "folder":
             raise HandloomError(f"{path} is a folder; name a file in it for the records")
         if what_is(path) == "nothing" and not create:
-            raise HandloomError(f"{path}: no such file of records; handloom discover makes one, --store names another")
+            raise HandloomError(f"{path}: no such file of records; discover makes one, or name another store")
         if os.path.exists(path) and what_is(path) == "nothing":
             raise HandloomError(f"{path} is not a file that records can be kept in; name another")
         store = cls(path, check_place(path) if what_is(path) == "nothing" else path.absolute())
@@ -205,7 +205,7 @@ class Store:
         if (best := self.best(problem.name)) and (reason := wrong(problem, best)):
             raise HandloomError(
                 f"{self.path} has records of another problem called {problem.name} ({reason});"
-                " name another store with --store, or the problem differently"
+                " name another store, or give the problem another name"
             )
 
     def check_whole(self) -> None:
