@@ -15,7 +15,8 @@ from handloom.core import params as parameters
 from handloom.core.arrays import Array
 from handloom.core.errors import HandloomError
 from handloom.core.model import Model
-from handloom.core.transforms import Flat, add_biases, pad, part, store_positions, untie
+from handloom.core.transforms import add_biases, pad, store_positions, untie
+from handloom.core.transforms.changed import Flat, part
 
 
 def stack(first: Model, second: Model) -> Model:
