@@ -154,8 +154,12 @@ class Guided:
     def room(self, row: int, step: int) -> int:
         return min(self.limits[row] - step, self.most)
 
-    def goes_on(self, row: int, step: int) -> bool:
-        """Whether a row may get another token; if not, its text matches."""
+    def some(self, rows: Sequence[int]) -> "Guided":
+        """Only these rows."""
+        return Guided(self.guide, [self.states[row] for row in rows], [self.limits[row] for row in rows])
+
+    def continues(self, row: int, step: int) -> bool:
+        """Whether a token may be added to a row; if not, its text matches."""
         return self.guide.moves(self.states[row]).least < self.room(row, step)
 
     def hold(self, rows: Sequence[int], logits: Array, step: int) -> Array:

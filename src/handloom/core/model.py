@@ -9,7 +9,6 @@
 A Model does not change: its arrays are read-only copies. `model.with_(...)` makes a changed one.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -19,6 +18,7 @@ import numpy as np
 
 from handloom.core import params as parameters
 from handloom.core.arrays import Array
+from handloom.core.checks import parse_json, to_json
 from handloom.core.config import Config
 from handloom.core.errors import HandloomError, shown
 from handloom.core.params import Params
@@ -51,8 +51,8 @@ class Model:
         nested["layers"] = tuple(map(MappingProxyType, nested["layers"]))
         object.__setattr__(self, "params", MappingProxyType(nested))
         try:
-            notes = json.loads(json.dumps(dict(self.notes), allow_nan=False))
-        except (TypeError, ValueError, RecursionError) as error:
+            notes = parse_json(to_json(dict(self.notes)))
+        except (TypeError, ValueError) as error:
             raise HandloomError(f"Model: notes must be plain JSON values ({error})") from error
         object.__setattr__(self, "notes", MappingProxyType(notes))
 

@@ -24,8 +24,7 @@ edits it; `sites.py` lists the names. Arrays may have any batch dimensions in fr
 """
 
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -206,9 +205,3 @@ class Decoder:
     def rerun(self, windows: Any, edits: Edits | None = None, last: int | None = None) -> Array:
         """The logits (..., T, V) of windows (..., T), run from the beginning; those of the last positions, if told."""
         return forward(self.model, windows, edits=edits)[0][..., -(last or 0) :, :]
-
-
-@contextmanager
-def workers(useful: int) -> Iterator[int]:
-    """How many Decoders may run at once: one, for Python runs one thread at a time."""
-    yield 1

@@ -9,9 +9,11 @@ It differs from the reference only in how: queries, keys and values come out of 
 PyTorch's fused kernel unless its inside is asked for, and heads are summed in the product with W_O.
 """
 
+import ctypes
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from itertools import chain
 from typing import Any
 
@@ -370,15 +372,19 @@ class Decoder:
         return [place[row] for row in rows]
 
 
-@contextmanager
-def workers(useful: int) -> Iterator[int]:
-    """How many Decoders may run at once. If several, each has one core: threads started in this context do
-    not spread an operation over several."""
-    threads = torch.get_num_threads()
-    count = 1 if torch.cuda.is_available() else max(1, min(useful, threads))
-    if count > 1:
-        torch.set_num_threads(1)  # threads begin with what was set last
-    try:
-        yield count
-    finally:
-        torch.set_num_threads(threads)
+def threads(useful: int) -> int:
+    """How many Decoders run at once: up to one per core, and one on a GPU."""
+    return 1 if torch.cuda.is_available() else max(1, min(useful, torch.get_num_threads()))
+
+
+def pool(count: int) -> ThreadPoolExecutor:
+    """Threads that each keep to one core, so that the operations of one do not wait for the cores of another."""
+    return ThreadPoolExecutor(count, initializer=keep_to_one_core)
+
+
+def keep_to_one_core() -> None:
+    """Run all operations of the calling thread on one core, from now on. OpenMP counts this per thread; torch's own
+    set_num_threads would also change MKL and what every later thread begins with."""
+    torch.get_num_threads()  # PyTorch sets a thread's count at its first use: let that be now, not after the next line
+    with suppress(AttributeError):  # PyTorch built without OpenMP: its threads then share one pool
+        ctypes.CDLL(torch._C.__file__).omp_set_num_threads(1)

@@ -39,7 +39,7 @@ def text_file(path: str | Path, tokens: str = "characters") -> Language:
 def read_lines(path: Path) -> list[str]:
     """The lines that are not empty, without what ends them."""
     if path.is_char_device() or path.is_block_device():  # a pipe is read once, and kept with the run
-        raise HandloomError(f"{path} is a device (expected a text file); copy what it gives into a file first")
+        raise HandloomError(f"{path} is a device (expected a text file); copy its contents into a file first")
     if path.is_dir():
         raise HandloomError(f"{path} is a folder; give a text file with one string a line")
     try:

@@ -1,7 +1,7 @@
 """Norms: gains and biases folded away, a residual stream of mean zero, layer norm as RMS norm.
 
-Layer norm subtracts the mean, so it sees the residual stream only up to multiples of the vector of ones, and treats that
-direction unlike all others. This is why `centre` is free, and why `rotate` is not.
+Layer norm subtracts the mean, so it sees the residual stream only up to multiples of the vector of ones, and treats
+that direction unlike all others. This is why `centre` is free, and why `rotate` is not.
 """
 
 import numpy as np
