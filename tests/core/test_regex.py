@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from draws import random_model
-from handloom.core import Config, HandloomError, Vocab, generate, guides
+from handloom.core import Config, HandloomError, Vocab, generate
 from handloom.core.guides import Guide
 from handloom.core.regex import parse
 from handloom.write import program
@@ -260,10 +260,12 @@ def test_the_command_line_takes_a_format(tmp_path):
     assert "no text fits it in this vocabulary, which has <bos> H e l o" in task.stderr
 
 
-def test_memory_is_given_up_when_states_are_many(monkeypatch):
+def test_memory_is_given_up_when_states_are_many():
     """(0|1)*1(0|1){9} has 2^10 states; what was forgotten is found again."""
-    model, format = model_over(Vocab.of("01", bos="<end>", eos="<end>"), block=40), "(0|1)*1(0|1){9}"
-    whole = generate(model, [[2]] * 20, temperature=2.0, format=format)
-    monkeypatch.setattr(guides, "KEPT", 20)
-    assert generate(model, [[2]] * 20, temperature=2.0, format=format) == whole
-    assert np.mean([len(row) for row in whole]) > 11
+    vocab, format = Vocab.of("01", bos="<end>", eos="<end>"), parse("(0|1)*1(0|1){9}")
+    small, large, rng = Guide(format, vocab, kept=20), Guide(format, vocab), np.random.default_rng(0)
+    for length in range(1, 40):
+        state = small.begin(rng.integers(0, 2, length).tolist(), room=40)
+        assert small.allowed(state, room=40) == large.allowed(state, room=40)
+        assert len(small.known) * small.count <= 20 + small.count
+    assert len(large.known) * large.count > 100

@@ -15,6 +15,7 @@ from handloom.tasks import Language, task
 from handloom.tasks import strings as strings_module
 from handloom.tasks.fibonacci import fibonacci, mangle, mangled, renamed
 from handloom.tasks.grids import grid
+from handloom.tasks.rule_draws import random_strings
 from handloom.tasks.rules import parse
 from handloom.tasks.strings import one_two, strings, two_twos
 from handloom.tasks.textfile import text_file
@@ -152,16 +153,14 @@ def of_length(rule, alphabet, n):
 
 @pytest.mark.parametrize("listed", [True, False], ids=["cases", "tries"])
 @pytest.mark.parametrize(("rule", "alphabet"), RULES)
-def test_lengths_are_equally_likely_and_so_are_strings_of_one_length(rule, alphabet, listed, monkeypatch):
+def test_lengths_are_equally_likely_and_so_are_strings_of_one_length(rule, alphabet, listed):
     """Pearson's test: the sum of squares stays within five deviations of its mean."""
-    monkeypatch.setattr("handloom.tasks.rule_draws.CASES", 100_000 if listed else 0)
-    monkeypatch.setattr("handloom.tasks.rule_draws.FEW", 0)
-    language = strings(rule, alphabet, "4-5")
+    draw = random_strings(parse(rule, alphabet), 4, 5, cases=100_000 if listed else 0, few=0)
     every = {n: of_length(rule, alphabet, n) for n in (4, 5)}
     lengths = [n for n, texts in every.items() if texts]
     chances = {text: 1 / len(lengths) / len(every[n]) for n in lengths for text in every[n]}
     draws, rng = 20 * len(chances), np.random.default_rng(11)
-    found = Counter(language.draw(rng) for _ in range(draws))
+    found = Counter(draw(rng) for _ in range(draws))
     assert set(found) <= set(chances)
     squares = sum((found[text] - draws * chance) ** 2 / (draws * chance) for text, chance in chances.items())
     freedom = len(chances) - 1
