@@ -191,7 +191,7 @@ FORGERIES = [
     ("config", '{"vocab": 4, "block": 3, "d_model": 4, "eps": NaN}', "eps=nan must be a finite number"),
     ("config", "[" * 100_000, "its metadata is not JSON"),
     ("config", "null", "expected an object of fields"),
-    ("vocab", '{"tokens": ["a", "a", "b", "c"]}', "is there twice"),
+    ("vocab", '{"tokens": ["a", "a", "b", "c"]}', "occurs twice"),
     ("vocab", '{"tokens": ["a", 1, "b", "c"]}', "1 cannot be a token"),
     ("vocab", '{"tokens": ["a", "\\ud800", "b", "c"]}', "cannot be a token"),
     ("vocab", '{"tokens": ["a", "b", "c", "d"], "separator": 3}', "separator=3 must be"),

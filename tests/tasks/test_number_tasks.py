@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import handloom as hl
-from draws import asked_and_said
+from draws import question_and_output
 from handloom.core import HandloomError
 from handloom.tasks.matrices import eigenvalues, inverse, matrix_inverse, matrix_product, read_matrices, write_matrices
 from handloom.tasks.number_tokens import ENCODINGS, encoding, read_integer, write_integer
@@ -144,7 +144,7 @@ def test_the_same_seed_draws_the_same(task):
 @given(data=st.data())
 def test_every_answer_to_anything_gets_a_verdict(task, data):
     ids = st.lists(st.integers(0, len(task.vocab) - 1), max_size=40)
-    asked, said = asked_and_said(data, task, ids)
+    asked, said = question_and_output(data, task, ids)
     verdict = task.verdict(asked, said)
     assert verdict in ("right", "wrong", "malformed")
     assert (verdict == "malformed") == (not task.formed(said))

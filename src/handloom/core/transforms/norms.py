@@ -17,8 +17,8 @@ from handloom.core.transforms.explicit import add_biases, store_positions, untie
 def fold_norms(model: Model) -> Model:
     """Norm gains become 1 and norm biases go, into the weights and biases that read behind the norm.
 
-    Exact with norms before the sublayers. With post the gains scale the residual stream itself and have nothing to go
-    into: refused, unless they are 1 and the biases 0. A tied model whose last norm has something to fold is untied."""
+    Exact with norms before the sublayers. With post the gains scale the residual stream itself and no weights can take
+    them: an error, unless they are 1 and the biases 0. A tied model whose last norm has something to fold is untied."""
     config = model.config
     if config.norm == "none":
         return model
@@ -63,11 +63,11 @@ def norm_readers(model: Model) -> list[tuple[str, list[tuple[str, str]]]]:
 
 
 def centre(model: Model) -> Model:
-    """What attention, MLP, embedding and positions write into the residual stream gets mean zero.
+    """All writes of attention, MLP, embedding and positions into the residual stream get mean zero.
 
     Exact with layer norm before the sublayers: everything that reads the stream reads it through a norm that
-    takes the mean away. With post the first attention reads the embedding as it is, so there only attention and MLP are
-    centred. RMS norm and no norm see the mean: refused. A tied model is untied if its last norm's output has
+    subtracts the mean. With post the first attention reads the embedding as it is, so there only attention and MLP are
+    centred. RMS norm and no norm see the mean: an error. A tied model is untied if its last norm's output has
     a mean, for the unembedding would then see the change."""
     config = model.config
     if config.norm != "layer":
@@ -87,7 +87,7 @@ def centre(model: Model) -> Model:
 
 
 def writes_mean_zero(norm: Flat) -> bool:
-    """Whether a layer norm's output has mean zero whatever it is given."""
+    """Whether a layer norm's output has mean zero for any input."""
     return is_uniform(norm["w"]) and has_mean_zero(norm.get("b", np.zeros(1)))
 
 
@@ -102,7 +102,7 @@ def has_mean_zero(array: Array) -> bool:
 
 
 def centre_stream(model: Model, what: str) -> Model:
-    """The same function, with a residual stream whose mean is zero throughout; refused where that cannot be had."""
+    """The same function, with a residual stream of mean zero throughout; an error if that is impossible."""
     model = store_positions(centre(model))
     if model.config.place == "post":
         flat = model.flat

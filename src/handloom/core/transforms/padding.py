@@ -23,7 +23,7 @@ def pad(
     d_head: int | None = None,
     d_ff: int | None = None,
 ) -> Model:
-    """Make sizes larger, with zeros in the new room.
+    """Make sizes larger, with zeros in the new places.
 
     More heads and neurons are exact: a head or neuron of zeros adds zero. A wider head changes the √K that scores are
     divided by, which W_Q makes up for, and the rotary frequencies, which rotary_base makes up for. A wider stream
@@ -37,7 +37,7 @@ def pad(
     normed = old.layers and old.place == "post" and old.norm != "none"
     for name, size in sizes.items():
         if whole(f"pad: {name}", size, 0) < getattr(old, name):
-            raise HandloomError(f"pad: {name}={size} is less than the {getattr(old, name)} there are; pad only adds")
+            raise HandloomError(f"pad: {name}={size} is less than the existing {getattr(old, name)}; pad only adds")
         if name in ("heads", "d_ff") and normed and not getattr(old, name):
             raise HandloomError(f"pad: with post norm, layers of {name}=0 have no norm there, and would get one")
     if "d_model" in sizes:

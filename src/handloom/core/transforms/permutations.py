@@ -14,7 +14,7 @@ from handloom.core.transforms.explicit import store_positions
 
 def permute_stream(model: Model, order: Sequence[int]) -> Model:
     """Put the dimensions of the residual stream in another order. Always exact, and a test of how much a model depends
-    on rounding: every product with the stream adds the same numbers up in another order."""
+    on rounding: every product with the stream adds the same numbers in another order."""
     check_permutation(order, model.config.d_model)
     model = store_positions(model)
     flat = {
@@ -33,7 +33,7 @@ def stream_axis(name: str) -> int:
 
 
 def permute_heads(model: Model, layer: int, order: Sequence[int]) -> Model:
-    """Put the heads of a layer in another order; order[i] is the head that comes to place i. Always exact."""
+    """Put the heads of a layer in another order; order[i] is the head that moves to place i. Always exact."""
     check_order(model, layer, order, model.config.heads)
     return changed(model, "permute_heads", model.flat | reordered(model, layer, order, HEAD_AXES))
 
@@ -46,7 +46,7 @@ def permute_neurons(model: Model, layer: int, order: Sequence[int]) -> Model:
 
 def shuffle(model: Model, seed: int) -> Model:
     """The dimensions of the stream, and the heads and neurons of every layer, in a random order. Always exact; a model
-    that then computes something else depends on the order in which a processor adds up."""
+    that then computes something else depends on the order in which a processor adds."""
     rng, config = np.random.default_rng(seed), model.config
     shuffled = permute_stream(model, rng.permutation(config.d_model).tolist())
     flat = shuffled.flat
@@ -62,7 +62,7 @@ NEURON_AXES = {"W_in": 1, "b_in": 0, "W_out": 0}
 
 def check_order(model: Model, layer: int, order: Sequence[int], count: int) -> None:
     if whole("layer", layer, 0) >= model.config.layers:
-        raise HandloomError(f"there is no layer {layer}; the model has {model.config.layers}, counted from 0")
+        raise HandloomError(f"there is no layer {layer} (the model has {model.config.layers}, counted from 0)")
     check_permutation(order, count)
 
 

@@ -14,12 +14,12 @@ from handloom.core.transforms.norms import fold_norms, is_uniform
 def rotate(model: Model, M: Array) -> Model:
     """Turn the residual stream by an orthogonal matrix: every position's x becomes x @ M.
 
-    (The Art of Transformer Programming, chapter 1, exercise 8.) All that writes into the stream is multiplied by M, all
-    that reads from it by Mᵀ. Exact without norms, for then M · Mᵀ = I is all that is used. Exact with RMS norm if the
-    gains of each norm are equal, which `fold_norms` makes so (done here where needed; with post it cannot be). With
-    layer norm it is exact only if M also keeps the vector of ones up to its sign, because the norm takes that
-    direction away: otherwise refused, and rotate(layer_to_rms(model), M) is the way. An M that is not orthogonal
-    changes lengths, and norms see lengths, so it is refused."""
+    (The Art of Transformer Programming, chapter 1, exercise 8.) Weights that write into the stream are multiplied by M,
+    those that read from it by Mᵀ. Exact without norms, for then M · Mᵀ = I is all that is used. Exact with RMS norm if
+    the gains of each norm are equal, which `fold_norms` makes so (done here where needed; with post it cannot be). With
+    layer norm it is exact only if M also keeps the vector of ones up to its sign, because the norm removes that
+    direction: otherwise it raises an error, and rotate(layer_to_rms(model), M) is the way. An M that is not orthogonal
+    changes lengths, which norms see, so it raises an error."""
     D = model.config.d_model
     try:
         M = np.asarray(M, np.float64)
@@ -31,7 +31,7 @@ def rotate(model: Model, M: Array) -> Model:
     kept = min(np.abs(ones @ M - ones).max(), np.abs(ones @ M + ones).max()) <= 1e-9
     if model.config.norm == "layer" and not kept:
         raise HandloomError(
-            "rotate: layer norm takes away the mean, and M turns the direction of the mean; "
+            "rotate: layer norm subtracts the mean, and M turns the direction of the mean; "
             "use rotate(layer_to_rms(model), M), or random_rotation(..., keep_ones=True)"
         )
     model = store_positions(model)
