@@ -87,10 +87,10 @@ def assert_close(a, b, tolerance):
     assert difference <= tolerance * largest, f"{difference} with numbers up to {largest}"
 
 
-def asked_and_said(data, task, ids):
-    """A question of a task and something said to it: its answer or any ids, perhaps with one token changed."""
-    asked, answer = task.pair(np.random.default_rng(data.draw(st.integers(0, 1000))))
-    said = data.draw(ids | st.just(answer).map(list))
-    if said and data.draw(st.booleans()):
-        said[data.draw(st.integers(0, len(said) - 1))] = data.draw(st.integers(0, len(task.vocab) - 1))
-    return asked, said
+def question_and_output(data, task, ids):
+    """A question of a task and an output: the answer or any ids, perhaps with one token changed."""
+    question, answer = task.pair(np.random.default_rng(data.draw(st.integers(0, 1000))))
+    output = data.draw(ids | st.just(answer).map(list))
+    if output and data.draw(st.booleans()):
+        output[data.draw(st.integers(0, len(output) - 1))] = data.draw(st.integers(0, len(task.vocab) - 1))
+    return question, output

@@ -10,7 +10,7 @@ import pytest
 from command import handloom as run_command
 from draws import trained_like
 from handloom.cli.heatmap import named
-from handloom.core import save
+from handloom.core import load, save
 from handloom.tasks import task_of
 
 
@@ -23,9 +23,10 @@ def handloom(tmp_path, *words, code=0):
 
 def write_run(folder, rule="s[3]==s[8] and s[1]==s[-1]"):
     folder.mkdir()
+    task = f"strings:rule={rule},length=9-12"
     for name in ("model.safetensors", "model-500.safetensors"):
-        save(trained_like(), folder / name)
-    about = {"task": f"strings:rule={rule},length=9-12", "network": {"kind": "transformer"}, "settings": {}}
+        save(trained_like().with_(notes={"steps": 1500, "task": task}), folder / name)
+    about = {"task": task, "network": {"kind": "transformer"}, "settings": {}}
     (folder / "run.json").write_text(json.dumps(about))
 
 
@@ -43,12 +44,12 @@ def test_the_command_on_a_program_a_run_and_a_kept_checkpoint(tmp_path):
 
 def test_marks_are_what_the_rule_names_at_every_length(tmp_path):
     write_run(tmp_path / "run")
-    task = task_of(trained_like(), tmp_path / "run" / "model-500.safetensors")
+    task = task_of(load(tmp_path / "run" / "model-500.safetensors"))
     assert named(task, [[0] * 10], 1) == [1, 3, 8, 10]
     assert named(task, [[0] * n for n in (9, 12, 10, 0, 5)], 1) == [1, 3, 8]  # 0 and 5 are malformed
     assert named(task, [[0] * 5], 1) == named(None, [[0] * 9], 1) == []
     assert task_of(trained_like(), "run-of-nothing") is None
-    (tmp_path / "run" / "run.json").write_text("[" * 10)
+    save(trained_like().with_(notes={"task": "mine.py"}), tmp_path / "run" / "model.safetensors")
     assert json.loads(handloom(tmp_path, "run", "0110110011", "--json"))["marks"] == []  # a picture needs no task
 
 

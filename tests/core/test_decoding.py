@@ -137,52 +137,60 @@ def test_a_row_does_not_depend_on_the_others():
     assert [row[:5] for row in longer] == together
 
 
-def test_groups_change_nothing(monkeypatch):
+def test_batches_change_nothing():
     model = random_model(Config(vocab=7, block=8, d_model=6, layers=1, heads=2, d_head=3))
     prompts = prompts_for(model.config, 9)
     for engine in ("reference", "torch"):
         whole = generate(model, prompts, steps=6, temperature=1.0, engine=engine)
-        monkeypatch.setattr(decoding, "GROUP", 2)
-        assert generate(model, prompts, steps=6, temperature=1.0, engine=engine) == whole
-        monkeypatch.undo()
+        assert generate(model, prompts, steps=6, temperature=1.0, engine=engine, batch=2) == whole
 
 
-def test_two_workers_change_nothing_and_leave_the_threads_as_they_were(monkeypatch):
+def threads_in_a_new_thread():
+    counts = []
+    thread = threading.Thread(target=lambda: counts.append(torch.get_num_threads()))
+    thread.start()
+    thread.join()
+    return counts[0]
+
+
+def test_threads_change_nothing_keep_to_one_core_and_leave_all_other_threads_as_they_were():
     model = random_model(Config(vocab=7, block=8, d_model=6, layers=1, heads=2, d_head=3))
     prompts = prompts_for(model.config, 9)
     whole = generate(model, prompts, steps=6, temperature=1.0, engine="torch")
-    monkeypatch.setattr(decoding, "FEW", 2)
     threads, before = torch.get_num_threads(), set(threading.enumerate())
     torch.set_num_threads(3)
-    seen, told = set(), []
+    inside, beside, counts = set(), set(), []
 
-    def progress(done, most):
-        seen.add((threading.current_thread().name, torch.get_num_threads()))
-        told.append(done)
+    def progress(done, total):
+        inside.add(torch.get_num_threads())
+        beside.add(threads_in_a_new_thread())
+        counts.append(done)
 
+    options = {"steps": 6, "temperature": 1.0, "engine": "torch", "rows_per_thread": 2}
     try:
-        assert generate(model, prompts, steps=6, temperature=1.0, engine="torch", progress=progress) == whole
+        assert generate(model, prompts, progress=progress, **options) == whole
         assert torch.get_num_threads() == 3
     finally:
         torch.set_num_threads(threads)
-    assert {count for _, count in seen} == {1}
-    assert told == sorted(told)
-    assert told[-1] == 9 * 6
+    assert inside == {1}
+    assert beside == {3}
+    assert counts == sorted(counts)
+    assert counts[-1] == 9 * 6
     assert set(threading.enumerate()) == before
 
 
-def test_a_failing_worker_stops_the_others(monkeypatch):
+def test_a_failing_thread_stops_the_others():
     model = random_model(Config(vocab=7, block=8, d_model=6, layers=1, heads=2, d_head=3))
-    monkeypatch.setattr(decoding, "FEW", 2)
     calls = []
 
-    def progress(done, most):
+    def progress(done, total):
         calls.append(done)
         if done > 40:
             raise KeyboardInterrupt
 
+    options = {"steps": 10_000, "temperature": 1.0, "engine": "torch", "rows_per_thread": 2}
     with pytest.raises(KeyboardInterrupt):
-        generate(model, prompts_for(model.config, 8), steps=10_000, temperature=1.0, engine="torch", progress=progress)
+        generate(model, prompts_for(model.config, 8), progress=progress, **options)
     assert calls[-1] < 200
 
 

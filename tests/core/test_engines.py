@@ -223,7 +223,9 @@ def test_several_texts_are_traced_as_each_by_itself(engine):
         one = trace(model, text, want=["0.z", "logits"], engine=engine)
         np.testing.assert_allclose(both["0.z"][i], one["0.z"], rtol=1e-12)
         np.testing.assert_allclose(both["logits"][i], one["logits"], rtol=1e-9)
-    with pytest.raises(HandloomError, match="equally many tokens, and these have 2 to 4; trace them one by one"):
+    with pytest.raises(
+        HandloomError, match="the same number of tokens, and these have 2 to 4; trace them one at a time"
+    ):
         trace(model, ["4 2 7 0", "1 1"], engine=engine)
 
 
@@ -247,7 +249,7 @@ def test_tokens_and_edits_may_be_tensors():
 def test_many_layers_make_a_short_list_of_sites():
     model = random_model(dataclasses.replace(configs_of({}), layers=24))
     with pytest.raises(
-        HandloomError, match=r"0\.resid_post, resid_final, .*, and as for layer 0 so for 1 to 23"
+        HandloomError, match=r"0\.resid_post, resid_final, .*, and the same for layers 1 to 23"
     ) as refusal:
         trace(model, "1", want="q")
     assert len(str(refusal.value)) < 500

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from draws import models, random_model
 from handloom.core import Config, HandloomError, Model, Vocab, files, load, params, save
-from handloom.core.files import holds_cells
+from handloom.core.files import entry_of
 from handloom.tasks.textfile import text_file
 from handloom.write import program
 from handloom.write.taotp import load_taotp
@@ -191,7 +191,7 @@ FORGERIES = [
     ("config", '{"vocab": 4, "block": 3, "d_model": 4, "eps": NaN}', "eps=nan must be a finite number"),
     ("config", "[" * 100_000, "its metadata is not JSON"),
     ("config", "null", "expected an object of fields"),
-    ("vocab", '{"tokens": ["a", "a", "b", "c"]}', "is there twice"),
+    ("vocab", '{"tokens": ["a", "a", "b", "c"]}', "occurs twice"),
     ("vocab", '{"tokens": ["a", 1, "b", "c"]}', "1 cannot be a token"),
     ("vocab", '{"tokens": ["a", "\\ud800", "b", "c"]}', "cannot be a token"),
     ("vocab", '{"tokens": ["a", "b", "c", "d"], "separator": 3}', "separator=3 must be"),
@@ -309,17 +309,17 @@ def test_links_are_followed_and_pipes_and_devices_stay_what_they_are(tmp_path):
     assert Path("/dev/null").is_char_device()
 
 
-@pytest.mark.parametrize("read", [load, load_taotp, holds_cells])
+@pytest.mark.parametrize("read", [load, load_taotp, entry_of])
 def test_a_pipe_or_a_device_is_not_read(tmp_path, read):
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", "/dev/zero"):
-        with pytest.raises(HandloomError, match=r"is a pipe or a device \(expected a file\); copy what it gives"):
+        with pytest.raises(HandloomError, match=r"is a pipe or a device \(expected a file\); copy its contents"):
             read(path)
 
 
 def test_a_device_is_no_text_to_train_on():
     """A pipe is: it is read once, and kept with the run."""
-    with pytest.raises(HandloomError, match=r"/dev/zero is a device \(expected a text file\); copy what it gives"):
+    with pytest.raises(HandloomError, match=r"/dev/zero is a device \(expected a text file\); copy its contents"):
         text_file("/dev/zero")
 
 

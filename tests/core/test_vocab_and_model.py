@@ -50,7 +50,7 @@ def test_any_text_is_read_or_refused_in_one_line(text):
     [
         (lambda: Vocab(()), "tokens must be a tuple of at least one string"),
         (lambda: Vocab(["a"]), "tokens must be a tuple"),
-        (lambda: Vocab(("a", "b", "a")), "the token 'a' is there twice"),
+        (lambda: Vocab(("a", "b", "a")), "the token 'a' occurs twice"),
         (lambda: Vocab(("a b",)), "'a b' cannot be a token"),
         (lambda: Vocab(("", "b")), "'' cannot be a token"),
         (lambda: Vocab((3,)), "3 cannot be a token"),
@@ -150,7 +150,7 @@ def test_params_that_do_not_fit_are_refused(change, complaint):
 
 def test_vocabulary_and_notes_must_fit():
     weights = params.zeros(CONFIG)
-    with pytest.raises(HandloomError, match="the vocabulary has 4 tokens, the Config asks for 3"):
+    with pytest.raises(HandloomError, match=r"the vocabulary has 4 tokens \(expected 3, as in the Config\)"):
         Model(CONFIG, weights, Vocab.numbers(4))
     for notes in ({"f": print}, {"x": float("nan")}):
         with pytest.raises(HandloomError, match="notes must be plain JSON values"):

@@ -207,8 +207,8 @@ def test_files_of_several_runs_in_one_folder_are_told(tmp_path):
     ("draw", "right", "said"),
     [
         ("1 / 0", "True", "could not draw an example: <lambda>, line 5, raised ZeroDivisionError"),
-        ("'2'", "True", "drew what it may not"),
-        ("'0' * 9", "True", "a string of 9 tokens, where the longest is to have 4"),
+        ("'2'", "True", "drew an invalid example"),
+        ("'0' * 9", "True", "drew a string of 9 tokens (expected up to 4)"),
         ("'01'", "1 / 0", "could not judge a string that it drew: <lambda>, line 5"),
         ("'01'", "text == '01' or 1 / 0", "could not judge a sample: <lambda>, line 5"),
     ],

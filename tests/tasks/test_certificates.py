@@ -141,8 +141,8 @@ def own(**changes):
         ({"draw": lambda rng: 1 / 0}, "could not make its inputs: .* raised ZeroDivisionError"),
         ({"hard": lambda: 1 / 0}, "could not make its inputs: .* raised ZeroDivisionError"),
         ({"every": lambda: 1 / 0}, "could not make its inputs: .* raised ZeroDivisionError"),
-        ({"every": lambda: iter(())}, "says that it has 340 inputs, and gives 0; correct its count"),
-        ({"every": lambda: [[1]] * 341}, "says that it has 340 inputs, and gives 341"),
+        ({"every": lambda: iter(())}, "count is 340 inputs, and it gave 0; correct its count"),
+        ({"every": lambda: [[1]] * 341}, "count is 340 inputs, and it gave 341"),
         ({"count": "x"}, "the task's count='x' must be a whole number"),
         ({"count": 0}, "the task's count=0 must be a whole number of at least 1"),
         ({"oracle": lambda ids: [9]}, "lists of token ids from 0 to 3"),
@@ -235,7 +235,6 @@ def test_notes_that_name_no_task_have_none(notes):
         ({"task": "/bin/sh"}, "no task and no file '/bin/sh'"),
         ({"task": "../x.py"}, "no task and no file"),
         ({"task": "discover/isosceles:n=10"}, "'isosceles:n=10' is a problem of discovery, .* have scores"),
-        ({"for": "isosceles:n=10", "tokens": "cells"}, "'isosceles:n=10' is a problem of discovery"),
     ],
 )
 def test_a_task_that_is_noted_and_cannot_be_had_is_told_in_one_line(notes, complaint):

@@ -15,6 +15,7 @@ from handloom.tasks import Language, task
 from handloom.tasks import strings as strings_module
 from handloom.tasks.fibonacci import fibonacci, mangle, mangled, renamed
 from handloom.tasks.grids import grid
+from handloom.tasks.rule_draws import random_strings
 from handloom.tasks.rules import parse
 from handloom.tasks.strings import one_two, strings, two_twos
 from handloom.tasks.textfile import text_file
@@ -35,7 +36,7 @@ LANGUAGES = [
 ]
 
 
-def said(language, text):
+def verdict_on(language, text):
     """The verdict on a text that a model might have written."""
     return language.verdict([len(language.tokens)], [*language.vocab.encode(text)[1:], len(language.tokens)])
 
@@ -47,7 +48,7 @@ def test_what_is_drawn_is_right_and_a_seed_decides_it(name):
     texts = [language.draw(rng) for _ in range(300)]
     assert texts == [language.draw(again) for _ in range(300)]
     assert len(set(texts)) > 30
-    assert {said(language, text) for text in texts} == {"right"}
+    assert {verdict_on(language, text) for text in texts} == {"right"}
     assert max(map(len, texts)) <= language.longest
     asked, answer = language.pair(rng)
     assert language.verdict(asked, answer) == "right"
@@ -57,8 +58,8 @@ def test_what_is_drawn_is_right_and_a_seed_decides_it(name):
 def test_what_is_malformed_is_not_called_wrong(name):
     language = task(name)
     text = language.draw(np.random.default_rng(0))
-    assert said(language, text + text * (language.longest // len(text))) == "malformed"
-    assert said(language, "") == "malformed"
+    assert verdict_on(language, text + text * (language.longest // len(text))) == "malformed"
+    assert verdict_on(language, "") == "malformed"
     assert language.verdict([len(language.tokens)], language.vocab.encode(text)[1:]) == "malformed"  # does not end
 
 
@@ -124,8 +125,8 @@ def test_a_string_with_one_symbol_changed_is_wrong_where_it_breaks_the_rule(lang
     for _ in range(400):
         text = spoilt(language.draw(rng), language.tokens, rng)
         if language.formed(text):
-            seen[said(language, text)] += 1
-            assert said(language, text) == ("right" if right(text) else "wrong"), text
+            seen[verdict_on(language, text)] += 1
+            assert verdict_on(language, text) == ("right" if right(text) else "wrong"), text
     assert seen["wrong"] > 5
 
 
@@ -152,16 +153,14 @@ def of_length(rule, alphabet, n):
 
 @pytest.mark.parametrize("listed", [True, False], ids=["cases", "tries"])
 @pytest.mark.parametrize(("rule", "alphabet"), RULES)
-def test_lengths_are_equally_likely_and_so_are_strings_of_one_length(rule, alphabet, listed, monkeypatch):
+def test_lengths_are_equally_likely_and_so_are_strings_of_one_length(rule, alphabet, listed):
     """Pearson's test: the sum of squares stays within five deviations of its mean."""
-    monkeypatch.setattr("handloom.tasks.rule_draws.CASES", 100_000 if listed else 0)
-    monkeypatch.setattr("handloom.tasks.rule_draws.FEW", 0)
-    language = strings(rule, alphabet, "4-5")
+    draw = random_strings(parse(rule, alphabet), 4, 5, cases=100_000 if listed else 0, few=0)
     every = {n: of_length(rule, alphabet, n) for n in (4, 5)}
     lengths = [n for n, texts in every.items() if texts]
     chances = {text: 1 / len(lengths) / len(every[n]) for n in lengths for text in every[n]}
     draws, rng = 20 * len(chances), np.random.default_rng(11)
-    found = Counter(language.draw(rng) for _ in range(draws))
+    found = Counter(draw(rng) for _ in range(draws))
     assert set(found) <= set(chances)
     squares = sum((found[text] - draws * chance) ** 2 / (draws * chance) for text, chance in chances.items())
     freedom = len(chances) - 1
@@ -206,13 +205,13 @@ def test_the_marks_of_a_language_are_the_digits_of_its_rule():
         (lambda: strings(alphabet="\ud800a"), "half a character"),
         (lambda: two_twos("1-5"), "length=1-5 must start at 2"),
         (lambda: fibonacci(terms=1), "fibonacci: terms=1 must be a whole number of at least 2"),
-        (lambda: fibonacci(terms=10**9), "terms=1000000000 must be 1000 at most"),
+        (lambda: fibonacci(terms=10**9), "terms=1000000000 must be at most 1000"),
         (lambda: fibonacci(most=0), "fibonacci: most=0"),
-        (lambda: mangled(most=10**30), r"must be 10\^18 at most"),
+        (lambda: mangled(most=10**30), r"must be at most 10\^18"),
         (lambda: fibonacci(symbols="abc"), "symbols='abc' must be 11 characters, one for each of '0 1 2"),
         (lambda: fibonacci(symbols="aaaaaaaaaaa"), "must be different symbols"),
         (lambda: grid(side=0), "grid: side=0"),
-        (lambda: grid(side=1000), "grid: side=1000 must be 100 at most"),
+        (lambda: grid(side=1000), "grid: side=1000 must be at most 100"),
         (lambda: grid(distances="four"), "grid: 'four' is not a distance; write distances=4,5"),
         (lambda: grid(distances="300"), "no two cells of a 8×8 grid are at distance 300"),
         (lambda: grid(distances="sqrt(3)"), r"at distance sqrt\(3\)"),
@@ -258,9 +257,9 @@ MANGLED = """521,142,663,679,13 248,602,750,32551,33301 855,244,1099,41551, 27,8
 
 
 def test_the_sequences_of_the_talk():
-    assert {said(fibonacci(), text) for text in TALK.split()} == {"right"}
-    assert {said(fibonacci(), text) for text in WRONG.split()} == {"wrong"}
-    assert {said(mangled(), text) for text in MANGLED.split()} == {"right"}
+    assert {verdict_on(fibonacci(), text) for text in TALK.split()} == {"right"}
+    assert {verdict_on(fibonacci(), text) for text in WRONG.split()} == {"wrong"}
+    assert {verdict_on(mangled(), text) for text in MANGLED.split()} == {"right"}
     for text in MANGLED.split():
         assert mangle(*map(int, text.split(",")[:2])) == text
         assert is_mangled(text)
@@ -274,7 +273,7 @@ def test_what_is_not_seven_numbers_is_malformed(text):
 
 def test_zeros_in_front_and_numbers_that_are_too_large_are_wrong():
     for text in ("01,2,3,5,8,13,21", "1000,2,1002,1004,2006,3010,5016"):
-        assert said(fibonacci(), text) == "wrong"
+        assert verdict_on(fibonacci(), text) == "wrong"
 
 
 @pytest.mark.parametrize("most", [1, 2, 7, 60, 1000, 10**5])
@@ -321,8 +320,8 @@ def test_the_lines_of_a_file(tmp_path):
     assert language.vocab.tokens == (" ", "a", "b", "l", "o", "x", "z", "ë", "\u2028", "<end>")
     rng = np.random.default_rng(0)
     assert Counter(language.draw(rng) for _ in range(400)).keys() == set(language.lines)
-    assert {said(language, text) for text in [*language.lines, "x", "zzzzz"]} == {"right"}
-    assert {said(language, text) for text in ["", "zzzzzz"]} == {"malformed"}
+    assert {verdict_on(language, text) for text in [*language.lines, "x", "zzzzz"]} == {"right"}
+    assert {verdict_on(language, text) for text in ["", "zzzzzz"]} == {"malformed"}
     assert task(path).lines == language.lines
     assert "4 lines of names.txt; there is no rule, so that what is not malformed is right" in language.about
 
@@ -333,8 +332,8 @@ def test_the_words_of_a_file(tmp_path):
     language = task(f"{path}:tokens=words")
     assert language.lines == ["the quick brown fox", "the lazy dog ."]
     assert language.vocab.tokens == (".", "brown", "dog", "fox", "lazy", "quick", "the", "<end>")
-    assert {said(language, text) for text in [*language.lines, "the the"]} == {"right"}
-    assert {said(language, text) for text in ["", "the quick brown fox ."]} == {"malformed"}
+    assert {verdict_on(language, text) for text in [*language.lines, "the the"]} == {"right"}
+    assert {verdict_on(language, text) for text in ["", "the quick brown fox ."]} == {"malformed"}
     assert task(path, tokens="words").lines == language.lines
     path.write_text("a b\nb a a\n")  # words of one letter are words
     assert task(f"{path}:tokens=words").vocab.encode("b a") == [2, 1, 0]
@@ -347,7 +346,7 @@ def test_the_words_of_a_file(tmp_path):
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
-        (b"", "is empty; give a text file with one string a line"),
+        (b"", "is empty; give a text file with one string per line"),
         (b"\n\r\n  \n", "is empty"),
         (b"ab\nc\xff\n", "line 2: not UTF-8"),
         (b"ab\ncd\n\xed\xa0\x80", "line 3: not UTF-8"),  # half a character

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import handloom as hl
 from handloom.core import HandloomError
 from handloom.tasks import Language, Task, naming
-from handloom.tasks import task as task_named
 from handloom.tasks.catalogue import TASKS
 
 ROOT = Path(__file__).parents[2]
@@ -109,7 +109,7 @@ def test_a_parameter_without_a_written_type_has_that_of_its_default():
 
 @pytest.mark.parametrize("name", TASKS)
 def test_every_task_gives_pairs_that_it_calls_right(name):
-    task = task_named(name)
+    task = hl.task(name)
     rng = np.random.default_rng(0)
     assert isinstance(task, Task | Language)
     for _ in range(20):
@@ -120,15 +120,15 @@ def test_every_task_gives_pairs_that_it_calls_right(name):
 
 def test_parameters_may_stand_in_the_name_or_beside_it():
     for language in (
-        task_named("strings:length=5-6,rule=s[1]=s[2]"),
-        task_named("strings", length="5-6", rule="s[1]=s[2]"),
+        hl.task("strings:length=5-6,rule=s[1]=s[2]"),
+        hl.task("strings", length="5-6", rule="s[1]=s[2]"),
     ):
         assert language.about == "strings of 0 1 of length 5 to 6 with s[1]=s[2]"
 
 
 def test_a_rule_alone_is_strings_under_it():
-    assert task_named("s[1]=s[2],length=5-6").about == "strings of 0 1 of length 5 to 6 with s[1]=s[2]"
-    assert task_named("s[1]==s[2]", length="7").longest == 7
+    assert hl.task("s[1]=s[2],length=5-6").about == "strings of 0 1 of length 5 to 6 with s[1]=s[2]"
+    assert hl.task("s[1]==s[2]", length="7").longest == 7
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_a_rule_alone_is_strings_under_it():
     [
         ("stringz:rule=s[1]==s[2]", "no task and no file 'stringz'; did you mean strings?"),
         ("fibonaci", "no task and no file 'fibonaci'; did you mean fibonacci?"),
-        ("nothing.txt", "no task and no file 'nothing.txt'; there are strings, one-two, .*, or give a file"),
+        ("nothing.txt", "no task and no file 'nothing.txt'; the tasks are strings, one-two, .*; or give a file"),
         ("nothing.py:a=1", "no task and no file 'nothing.py'"),
         ("", "no task and no file ''"),
         (None, "no task and no file 'None'"),
@@ -147,7 +147,7 @@ def test_a_rule_alone_is_strings_under_it():
 )
 def test_names_that_lead_nowhere_are_refused(name, complaint):
     with pytest.raises(HandloomError, match=complaint):
-        task_named(name)
+        hl.task(name)
 
 
 def test_to_name_a_task_loads_only_its_module():
@@ -159,14 +159,14 @@ def test_to_name_a_task_loads_only_its_module():
 
 def test_the_example_of_a_task_of_ones_own(monkeypatch):
     monkeypatch.chdir(ROOT)
-    task = task_named("examples/task.py:letters=abc,longest=12")
+    task = hl.task("examples/task.py:letters=abc,longest=12")
     rng = np.random.default_rng(0)
     texts = [task.draw(rng) for _ in range(200)]
     assert all(text == text[::-1] and 2 <= len(text) <= 12 for text in texts)
     assert set("".join(texts)) == set("abc")
     assert task.right("abccba")
     assert not task.right("abccbb")
-    assert task_named("examples/task.py", longest=4).longest == 4
+    assert hl.task("examples/task.py", longest=4).longest == 4
 
 
 USES = "from handloom.tasks import Language, Task\nfrom handloom.tasks.extremes import minimum\n"
@@ -175,9 +175,9 @@ USES = "from handloom.tasks import Language, Task\nfrom handloom.tasks.extremes 
 def test_a_users_task_may_be_an_object_and_is_run_anew_each_time(tmp_path):
     path = tmp_path / "mine.py"
     path.write_text(USES + "task = minimum(5)")
-    assert task_named(path).answer("3 2 4") == "2"
+    assert hl.task(path).answer("3 2 4") == "2"
     path.write_text(USES + "task = minimum(9)")
-    assert task_named(path).answer("8 7") == "7"
+    assert hl.task(path).answer("8 7") == "7"
     assert os.listdir(tmp_path) == ["mine.py"]
 
 
@@ -210,7 +210,7 @@ def test_what_is_wrong_in_a_users_file_is_said_in_one_line(tmp_path, code, compl
     path = tmp_path / "mine.py"
     path.write_text(code)
     with pytest.raises(HandloomError, match=complaint) as refusal:
-        task_named(str(path))
+        hl.task(str(path))
     assert "\n" not in str(refusal.value)
 
 
@@ -218,8 +218,8 @@ def test_parameters_that_cannot_be_taken_are_refused(tmp_path):
     (tmp_path / "mine.py").write_text(USES + "task = minimum(5)")
     (tmp_path / "names.txt").write_text("anna\nbob")
     with pytest.raises(HandloomError, match=r"mine.py: its task takes no parameters; make it a function"):
-        task_named(tmp_path / "mine.py", n=5)
+        hl.task(tmp_path / "mine.py", n=5)
     with pytest.raises(HandloomError, match=r"names.txt has no parameter .n.; write .*names.txt:tokens=characters"):
-        task_named(tmp_path / "names.txt", n=5)
+        hl.task(tmp_path / "names.txt", n=5)
     with pytest.raises(HandloomError, match=r"mine.py: its task takes no parameters"):
-        task_named(f"{tmp_path / 'mine.py'}:n=5")
+        hl.task(f"{tmp_path / 'mine.py'}:n=5")

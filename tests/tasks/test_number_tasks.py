@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from draws import asked_and_said
+import handloom as hl
+from draws import question_and_output
 from handloom.core import HandloomError
-from handloom.tasks import task as task_named
 from handloom.tasks.matrices import eigenvalues, inverse, matrix_inverse, matrix_product, read_matrices, write_matrices
 from handloom.tasks.number_tokens import ENCODINGS, encoding, read_integer, write_integer
-from handloom.tasks.numbers import gcd, modular_addition
+from handloom.tasks.numbers import addition_modulo, gcd
 
 EVERY_ENCODING = pytest.mark.parametrize("name", ENCODINGS)
 MATRIX_TASKS = {
@@ -25,7 +25,7 @@ MATRIX_TASKS = {
 TASKS = {
     "gcd": gcd(),
     "gcd of large numbers": gcd(10**6, base=30),
-    "modular sum": modular_addition(),
+    "modular sum": addition_modulo(),
     **MATRIX_TASKS,
 }
 EVERY_TASK = pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
@@ -144,7 +144,7 @@ def test_the_same_seed_draws_the_same(task):
 @given(data=st.data())
 def test_every_answer_to_anything_gets_a_verdict(task, data):
     ids = st.lists(st.integers(0, len(task.vocab) - 1), max_size=40)
-    asked, said = asked_and_said(data, task, ids)
+    asked, said = question_and_output(data, task, ids)
     verdict = task.verdict(asked, said)
     assert verdict in ("right", "wrong", "malformed")
     assert (verdict == "malformed") == (not task.formed(said))
@@ -160,7 +160,7 @@ REFUSED = {
     lambda: gcd(0): "gcd: most=0 must be a whole number of at least 1",
     lambda: gcd(base=1): "gcd: base=1 must be a whole number of at least 2",
     lambda: gcd(base=10**9): "gcd: base=1000000000 must be at most 100000",
-    lambda: modular_addition(1.5): "modular_addition: modulus=1.5 must be a whole number of at least 2",
+    lambda: addition_modulo(1.5): "modular-addition: modulus=1.5 must be a whole number of at least 2",
     lambda: matrix_product(0): "matrix_product: n=0 must be a whole number of at least 1",
     lambda: matrix_inverse(encoding="P100"): "encoding='P100' is not one of P10, P1000, B1999, FP15",
     lambda: eigenvalues(most=math.nan): "eigenvalues: most=nan must be a number from 0.01 to 1.05e+51",
@@ -237,8 +237,8 @@ def test_a_divisor_that_is_not_the_greatest_is_wrong_and_what_is_no_number_malfo
 
 
 @pytest.mark.parametrize("modulus", [2, 7, 113])
-def test_modular_additions_are_sums_modulo_a_number(modulus):
-    task = modular_addition(modulus)
+def test_addition_modulos_are_sums_modulo_a_number(modulus):
+    task = addition_modulo(modulus)
     everything = list(task.every())
     assert len(set(map(tuple, everything))) == task.count == modulus**2
     assert all(task.oracle([a, b, equals]) == [(a + b) % modulus] for a, b, equals in everything)
@@ -248,7 +248,7 @@ def test_modular_additions_are_sums_modulo_a_number(modulus):
         assert task.oracle(asked) is None
 
 
-@pytest.mark.parametrize("task", [gcd(50), gcd(1), gcd(12345, 7), modular_addition(5)])
+@pytest.mark.parametrize("task", [gcd(50), gcd(1), gcd(12345, 7), addition_modulo(5)])
 def test_hard_inputs_are_inputs(task):
     hard = list(task.hard())
     assert hard
@@ -405,7 +405,7 @@ def test_any_answer_that_encodes_something_near_is_right_in_every_encoding(seed,
 
 
 def test_the_example_says_every_number_in_words():
-    task = task_named("examples/translation.py")
+    task = hl.task("examples/translation.py")
     assert task.answer("1 2 0 4 =") == "one thousand two hundred four"
     assert task.answer("9 0 1 5 =") == "nine thousand fifteen"
     said = {tuple(task.oracle(asked)): asked for asked in task.every()}

@@ -1,6 +1,5 @@
 """One currency: whoever made a model, it knows its task, wherever its file goes, and every tool works on it."""
 
-import json
 import shutil
 
 import numpy as np
@@ -14,7 +13,6 @@ from handloom.discover.spaces import grid
 from handloom.learn.api import train
 from handloom.learn.sampling import Sampling, sample
 from handloom.tasks import certify, task_of
-from handloom.tasks import task as task_named
 from handloom.tasks.catalogue import TASKS, full_name
 from handloom.write import PROGRAMS, program
 from handloom.write.taotp import save_taotp
@@ -55,8 +53,8 @@ def bare(model, **notes):
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_name_of_a_program_is_that_of_its_task(name):
     """Where a program and a task share a name they mean the same task, and the note of the model names it too."""
-    model, chosen = program(name), task_named(name)
-    noted = task_named(model.notes["task"])
+    model, chosen = program(name), hl.task(name)
+    noted = hl.task(model.notes["task"])
     assert model.notes["task"].partition(":")[0] in TASKS
     for other in (noted, task_of(model), task_of(bare(model, program=name, parameters={}))):
         assert (other.takes, other.vocab, other.count) == (chosen.takes, chosen.vocab, chosen.count)
@@ -65,19 +63,19 @@ def test_the_name_of_a_program_is_that_of_its_task(name):
 
 
 def test_parameters_of_a_program_are_those_of_its_task():
-    assert task_named("tiny-addition:digits=2").answer("45+78=") == task_named("addition", digits=2).answer("45+78=")
+    assert hl.task("tiny-addition:digits=2").answer("45+78=") == hl.task("addition", digits=2).answer("45+78=")
     assert program("exercise/min-million").notes["task"] == "min:n=1000,block=16"
     assert program("book/lookup", dims=6).notes["task"] == "lookup:entries=10,vocab=10,length=5,block=5,seed=0"
     with pytest.raises(HandloomError, match="book/sort has no parameter 'm'"):
-        task_named("book/sort:m=3")
+        hl.task("book/sort:m=3")
     with pytest.raises(HandloomError, match="no task and no file 'book/srot'; did you mean book/sort"):
-        task_named("book/srot")
+        hl.task("book/srot")
 
 
 def test_a_file_that_is_called_as_a_program_does_not_stand_in_for_its_task(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "hello").write_text("abc\n" * 20)
-    assert task_named("hello").answer("") == "Hello World!"
+    assert hl.task("hello").answer("") == "Hello World!"
     assert full_name("hello") == "message:message=Hello World!"
 
 
@@ -113,18 +111,7 @@ def test_training_fine_tuning_and_lora_note_the_task_they_train_on():
         short = {"steps": 1, "every": 1, "count": 50, "samples": 4, "batch": 4}
         notes = train("addition:digits=1", **short, **how).model().notes
         assert (notes["task"], notes["from"]["task"], notes["made"]) == (adder, adder, "trained")
-    assert "task" not in train(task_named("min:n=3"), **SHORT).model().notes  # a value has no name
-
-
-def test_the_task_of_a_model_that_does_not_note_it_is_that_of_its_run(run, tmp_path):
-    shutil.copytree(run, tmp_path / "a")
-    about = json.loads((tmp_path / "a/run.json").read_text())
-    del about["network"]["notes"]["task"], about["sha256"]
-    (tmp_path / "a/run.json").write_text(json.dumps(about))
-    save(bare(load(run)), tmp_path / "a/model.safetensors")
-    assert task_of(load(tmp_path / "a")) is None
-    for place in (tmp_path / "a", tmp_path / "a/model.safetensors"):
-        assert task_of(load(place), place).count == certify(place).inputs == 39
+    assert "task" not in train(hl.task("min:n=3"), **SHORT).model().notes  # a value has no name
 
 
 def test_a_task_of_ones_own_is_found_beside_the_model(own, tmp_path, monkeypatch):
@@ -163,7 +150,7 @@ def test_the_model_of_a_discovery_notes_its_problem():
 
 def test_a_model_is_certified_against_a_task_by_name_or_value(run):
     model = load(run)
-    for task in ("max:n=3", "book/max:n=3", task_named("max:n=3")):
+    for task in ("max:n=3", "book/max:n=3", hl.task("max:n=3")):
         assert certify(model, task) == certify(run, task)
     with pytest.raises(HandloomError, match="a task of strings has no questions with right answers to certify"):
         certify(model, "strings")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from draws import asked_and_said
+from draws import question_and_output
 from handloom.core import HandloomError
 from handloom.tasks.sequences import (
     LONGEST,
@@ -62,7 +62,7 @@ def test_what_is_drawn_is_right_and_the_same_seed_draws_the_same(task):
 @given(data=st.data())
 def test_every_answer_gets_a_verdict(task, data):
     ids = st.lists(st.integers(0, len(task.vocab) - 1), max_size=50)
-    asked, said = asked_and_said(data, task, ids)
+    asked, said = question_and_output(data, task, ids)
     assert task.verdict(asked, said) in ("right", "wrong", "malformed")
     assert task.verdict(data.draw(ids), said) in ("right", "wrong", "malformed")
 
@@ -129,7 +129,7 @@ def test_induction_says_what_followed_the_last_symbol_the_last_time(text):
     task = induction(4, "2-12")
     before, following = text[:-1].rpartition(text[-1])[::2]
     if text[-1] not in text[:-1]:
-        with pytest.raises(HandloomError, match="of which the last was there before, such as aba; it was given"):
+        with pytest.raises(HandloomError, match="of which the last occurred before, such as aba; it was given"):
             task.answer(text)
     else:
         assert len(before) + 1 + len(following) == len(text) - 1

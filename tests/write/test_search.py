@@ -39,7 +39,7 @@ def test_the_oracle_on_texts_done_by_hand(text, answer):
 
 @pytest.mark.parametrize("text", ["1 2 3", "1 2 3 4 5 6", "1 2 3 1 2 3 1 2 3", "", " ".join(["1 2 3 4 0"] * 25)])
 def test_what_stands_nowhere_or_twice_is_no_input(text):
-    with pytest.raises(HandloomError, match="stand once before, such as"):
+    with pytest.raises(HandloomError, match="occur once before, such as"):
         tasks.search().check(text)
 
 

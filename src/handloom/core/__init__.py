@@ -1,5 +1,7 @@
-"""The machine: what a transformer is (Config, Params, Vocab, Model), what it computes (the engines), how it goes
-on from a prompt (generate), how it is kept (files), counted, and changed without changing what it does (transforms).
+"""The machine: what a transformer is (Config, Params, Vocab, Model), what it computes (the engines), how it generates
+from a prompt (generate), how it is saved (files), counted, and changed without changing its function (transforms).
+
+Public: the names below. Other rooms also use what the modules define; nothing else in them is promised to users.
 """
 
 from handloom.core import merging, params, transforms

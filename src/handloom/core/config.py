@@ -32,10 +32,10 @@ SMALLEST = {"vocab": 1, "block": 1, "d_model": 1, "layers": 0, "heads": 0, "d_he
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Config:
-    """The shape of a transformer. The defaults are GPT-2's, but for its sizes."""
+    """The shape of a transformer. The defaults are GPT-2's, except for the sizes."""
 
-    vocab: int  # V, how many tokens there are
-    block: int  # N, how many positions a run may have
+    vocab: int  # V, number of tokens
+    block: int  # N, the most positions of a run
     d_model: int  # D, the width of the residual stream
     layers: int = 0
     heads: int = 0  # H, in each layer
@@ -43,11 +43,11 @@ class Config:
     d_ff: int = 0  # F, hidden neurons of the MLP in each layer; 0: attention only
     norm: Norm = "layer"
     place: Place = "pre"  # x + f(norm(x)), then a last norm; or post: norm(x + f(x))
-    eps: float = 1e-5  # added to the variance; with 0 a constant stream, which has none, gives numbers without meaning
+    eps: float = 1e-5  # added to the variance; with 0 a constant stream, whose variance is 0, gives meaningless numbers
     activation: Activation = "gelu_tanh"
     positions: Positions = "table"
     rotary_base: float = 10_000.0
-    causal: bool = True  # a position sees itself and what is before it; or everything
+    causal: bool = True  # a position sees itself and those before it; or all positions
     tied: bool = True  # the unembedding is the embedding transposed
     biases: tuple[Bias, ...] = ("attn", "mlp", "norm")  # which parts have them; () for none
 
@@ -69,17 +69,17 @@ class Config:
             raise HandloomError(f"Config: rotary positions turn pairs, and d_head={self.d_head} is odd: make it even")
 
     def __repr__(self) -> str:
-        """Only what differs from the defaults."""
+        """Only the fields that differ from the defaults."""
         shown = [f for f in fields(self) if getattr(self, f.name) != f.default]
         return f"Config({', '.join(f'{f.name}={getattr(self, f.name)!r}' for f in shown)})"
 
     def to_json(self) -> dict[str, Any]:
-        """All fields as JSON values, for model files and `handloom info --json`."""
+        """All fields as JSON values, as in model files."""
         return asdict(self) | {"biases": list(self.biases)}
 
     @classmethod
     def from_json(cls, values: Any) -> "Config":
-        """The inverse of `to_json`; a field that is not there takes its default, an unknown one is refused."""
+        """The inverse of `to_json`; a missing field takes its default, an unknown one raises an error."""
         if not isinstance(values, dict):
             raise HandloomError(f"Config: expected an object of fields, not {type(values).__name__}")
         known = {f.name for f in fields(cls)}

@@ -1,10 +1,9 @@
 """Counting a model as The Art of Transformer Programming does (its section 1.3), so that sizes can be compared.
 
-What counts is every entry of the embeddings, of the positions and of the layers, zero or not; a table that serves
-as embedding and unembedding counts once, and so do two that are equal; norm gains and biases are left out;
-positions that are computed, not stored, are free. Three numbers: all entries, the non-zero ones, and how many different
-values there are (zero is one of them). `trainable` is the plain number of values an optimiser would see, norms
-included.
+Every entry of the embeddings, of the positions and of the layers counts, zero or not. A table that serves as embedding
+and unembedding counts once, and so do two equal tables. Norm gains and biases do not count, nor do positions that are
+computed rather than stored. Three numbers: all entries, the non-zero ones, and the number of different values (zero is
+one of them). `trainable` is the number of values that an optimiser would see, norms included.
 """
 
 from dataclasses import dataclass

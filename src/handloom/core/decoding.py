@@ -1,4 +1,4 @@
-"""Decoding: letting a model go on from prompts, token by token, on any engine.
+"""Decoding: a model generates tokens after prompts, one by one, on any engine.
 
     >>> from handloom.core import Config, Model, Vocab, params
     >>> config = Config(vocab=5, block=4, d_model=8, layers=1, heads=2, d_head=4, d_ff=16)
@@ -6,15 +6,15 @@
     >>> [len(new) for new in generate(model, [[3], [1, 4]], steps=6)]       # past the block: the window slides
     [6, 6]
 
-Definition: the next token of a row is chosen by the logits at the end of the window, which is the last `block`
-tokens of the row. While the window holds the whole row a causal model need not be run again from the beginning: the
-engine's Decoder knows the keys and values of what was there. Once it slides, every position in it has changed.
+Definition: the logits at the end of the window, which is the last `block` tokens of a row, choose the row's next token.
+While the window holds the whole row, a causal model need not run from the beginning again: the engine's Decoder keeps
+the keys and values of earlier positions. Once the window slides, every position in it has changed.
 
-Row i of the prompts draws its random numbers from (seed, i), so that what a row becomes does not depend on
-the other rows, the engine, the cache, or how rows are grouped.
+Row i of the prompts draws its random numbers from (seed, i). So the tokens of a row do not depend on the other rows,
+the engine, the cache, or how rows are batched.
 
-With a format (formats.py) a token is chosen only among those after which the row's text, its prompt included, can still
-be made to match before the row must end.
+With a format (`regex.py`) a token is chosen only among those after which the row's text, its prompt included, can still
+match before the row must end.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,8 +25,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from handloom.core.arrays import Array
+from handloom.core.callbacks import Progress
 from handloom.core.checks import Sizes, check_tokens, is_number, whole
-from handloom.core.engines import Decoder, Decoding, Draw, WholeRows, choose_engine, fastest
+from handloom.core.engines import Decoder, DecodingEngine, InThreads, TokenChoice, WholeRows, choose_engine, fastest
 from handloom.core.errors import HandloomError, shown
 from handloom.core.guides import Guide, Guided
 from handloom.core.regex import parse
@@ -38,12 +39,12 @@ Choose = Callable[[Array, Array], Array]  # logits (B, V), uniform numbers (B,) 
 
 MOST_STEPS = 10**18
 LONGEST_ANSWER = 10_000  # tokens that a model's notes may ask for; a user may ask for more
-GROUP = 500  # rows decoded together; more gain nothing, and memory stays bounded
-FEW = 100  # rows for which a worker of their own pays
+BATCH = 500  # rows decoded together; more gain nothing, and memory stays bounded
+ROWS_PER_THREAD = 100  # fewer rows do not pay for a thread
 
 
-class Speaker(Protocol):
-    """What can go on from prompts: a Model, or what a network besides the transformer has learnt."""
+class LanguageModel(Protocol):
+    """What can generate from prompts: a Model, or a trained network of another kind."""
 
     @property
     def config(self) -> Sizes: ...
@@ -56,7 +57,7 @@ class Speaker(Protocol):
 
 
 def generate(
-    model: Speaker,
+    model: LanguageModel,
     prompts: Sequence[Sequence[int]],
     *,
     steps: int | None = None,
@@ -66,86 +67,94 @@ def generate(
     top_p: float | None = None,
     seed: int = 0,
     format: str | None = None,
-    engine: str | Decoding = "reference",
+    engine: str | DecodingEngine = "reference",
     cache: bool = True,
     edits: Edits | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
+    batch: int = BATCH,
+    rows_per_thread: int = ROWS_PER_THREAD,
 ) -> list[list[int]]:
-    """The new tokens of every prompt, with the stop token if one came.
+    """The new tokens of every prompt, including the stop token if one was generated.
 
     temperature 0 takes the likeliest token; above it tokens are drawn, from the top_k likeliest, from the fewest that
-    hold top_p of the probability, or from all. A row ends with a stop token (the vocabulary's eos, unless told) or
-    after `steps` tokens (by default as many as the `decode_steps` of the model's notes say, up to 10,000, or until
-    its block is full).
+    hold top_p of the probability, or from all. A row ends with a stop token (by default the vocabulary's eos) or after
+    `steps` tokens. By default that is the `decode_steps` of the model's notes, up to 10,000, or what fills the block.
 
-    A format, such as [01]{30,40}, is what the text of a row must match when it ends, prompt and new tokens together,
-    special tokens left out. It then ends with the vocabulary's eos, or where there is none, when it is full or nothing
-    can be added. Prompts from which the format cannot be met in `steps` tokens are refused.
+    A format, such as [01]{30,40}, is what the text of a finished row matches, prompt and new tokens together, without
+    special tokens. The row ends with the vocabulary's eos, or if it has none, when the row is full or nothing can be
+    added. A prompt that cannot be completed to match within `steps` tokens raises an error.
 
-    The engine is a name, or auto for the fastest that runs the model. With edits, every step runs the whole window,
-    edited. `progress` is told, now and then, how many tokens there are and how many there will be at most."""
-    choose = chooser(temperature, top_k, top_p)
-    if not isinstance(prompts, list | tuple | np.ndarray):
-        raise HandloomError(f"prompts={shown(prompts)} must be a list of lists of token ids")
-    texts = [check_prompt(model, prompt) for prompt in prompts]
+    `engine` is a name, or auto for the fastest that runs the model. With edits, every step runs the whole window,
+    edited. `batch` rows are decoded together. `progress` gets the number of tokens so far and the most there can be."""
+    choice = check_choice(model, stop, temperature, top_k, top_p, seed)
+    texts = check_prompts(model, prompts)
     limits = [check_steps(model, len(text), steps) for text in texts]
-    stops = check_stop(model, stop)
-    guide = None if format is None else Guide(parse(format), model.vocab)
-    if guide and stops != check_stop(model, None):
-        raise HandloomError("stop and format both say where a row ends; give one of them")
-    states = [guide.begin(text, limit) for text, limit in zip(texts, limits, strict=True)] if guide else []
-    seed = whole("seed", seed, 0)
-    if engine == "auto":
-        engine = fastest(model, edits)
-    module = choose_engine(engine) if isinstance(engine, str) else engine
+    guided = None if format is None else held_to(format, model, texts, limits, choice.stops)
+    chosen = engine_for(model, engine, edits)
+    counter = TokenCounter(progress, sum(limits))
+    if guided is None and not edits and cache and isinstance(chosen, WholeRows):
+        return chosen.decode(model, texts, limits, choice, counter)
     starts = [len(text) for text in texts]
-    report = Report(progress, sum(limits))
-    if guide is None and not edits and cache and isinstance(module, WholeRows):
-        return module.decode(model, texts, limits, Draw(stops, temperature, top_k, top_p, seed), report)
 
     def work(group: range) -> None:
-        rows = Rows(model, module.Decoder(model), [texts[i] for i in group], cache, edits)
-        draws = Draws([np.random.default_rng((seed, i)) for i in group])
-        most = [limits[i] for i in group]
-        guided = Guided(guide, [states[i] for i in group], most) if guide else None
-        for count in decode(rows, most, stops, choose, draws, guided):
-            report(count)
+        rows = Rows(model, chosen.Decoder(model), [texts[i] for i in group], cache, edits)
+        for count in decode(rows, [limits[i] for i in group], choice, group, guided and guided.some(group)):
+            counter(count)
 
-    # edits may be functions that do not expect two calls at once
-    with module.workers(1 if edits else len(texts) // FEW) as workers:
-        spread(work, len(texts), workers, report)
+    useful = 1 if edits else len(texts) // rows_per_thread  # two calls of an edit at once might disturb each other
+    spread(work, len(texts), batch, useful, chosen, counter)
     return [text[start:] for text, start in zip(texts, starts, strict=True)]
 
 
-def spread(work: Callable[[range], None], rows: int, workers: int, report: "Report") -> None:
-    """Have the rows worked on in groups of at most GROUP, as many at once as there are workers.
+def held_to(format: str, model: LanguageModel, texts: list[list[int]], limits: list[int], stops: set[int]) -> Guided:
+    """The rows, held to a format."""
+    if stops != check_stop(model, None):
+        raise HandloomError("stop and format both say where a row ends; give one of them")
+    guide = Guide(parse(format), model.vocab)
+    return Guided(guide, [guide.begin(text, limit) for text, limit in zip(texts, limits, strict=True)], limits)
 
-    Two groups on a core each are decoded faster than one after the other on both: no operation waits for a slower
-    core, and small ones, which would run on one core, run on both (docs/LOG.md has the numbers)."""
-    count = max(-(-rows // GROUP), workers)
+
+def engine_for(model: LanguageModel, engine: str | DecodingEngine, edits: Edits | None) -> DecodingEngine:
+    if engine == "auto":
+        engine = fastest(model, edits)
+    return choose_engine(engine) if isinstance(engine, str) else engine
+
+
+def spread(
+    work: Callable[[range], None],
+    rows: int,
+    batch: int,
+    useful: int,
+    engine: DecodingEngine,
+    counter: "TokenCounter",
+) -> None:
+    """Decode the rows in groups of up to `batch`, in up to `useful` threads if the engine has them.
+
+    Two groups at once, on a core each, are faster than one after the other on both cores: no operation waits for a
+    slower core, and small ones, which would run on one core, run on both (docs/LOG.md has the numbers)."""
+    threads = engine.threads(useful) if isinstance(engine, InThreads) else 1
+    count = max(-(-rows // batch), threads)
     groups = [range(a, b) for a, b in pairwise(rows * i // count for i in range(count + 1))]
-    if workers == 1:
+    if threads == 1 or not isinstance(engine, InThreads):
         for group in groups:
             work(group)
         return
-    from concurrent.futures import ThreadPoolExecutor  # here, because few need it and it takes a while to load
-
-    with ThreadPoolExecutor(workers) as pool:
+    with engine.pool(threads) as pool:
         running = [pool.submit(work, group) for group in groups]
         try:
             for future in running:
                 future.result()
         except BaseException:
-            report.halted = True
+            counter.halted = True
             pool.shutdown(cancel_futures=True)
             raise
 
 
-class Report:
-    """Counts the tokens of all groups and tells how far it is; stops them when one has failed."""
+class TokenCounter:
+    """Counts the new tokens of all groups and reports them; stops the other groups once one has failed."""
 
-    def __init__(self, progress: Callable[[int, int], None] | None, most: int) -> None:
-        self.progress, self.most, self.done = progress, most, 0
+    def __init__(self, progress: Progress | None, total: int) -> None:
+        self.progress, self.total, self.done = progress, total, 0
         self.halted, self.lock = False, Lock()
 
     def __call__(self, count: int) -> None:
@@ -154,15 +163,17 @@ class Report:
         with self.lock:
             self.done += count
             if self.progress:
-                self.progress(self.done, self.most)
+                self.progress(self.done, self.total)
 
 
 def decode(
-    rows: "Rows", limits: list[int], stops: set[int], choose: Choose, draws: "Draws", guided: Guided | None = None
+    rows: "Rows", limits: list[int], choice: TokenChoice, numbers: range, guided: Guided | None = None
 ) -> Iterator[int]:
-    """Let a group of rows grow, all at once, step by step; a row leaves when it is finished. Yields how many
-    tokens each step made."""
-    live = [i for i, limit in enumerate(limits) if limit and (guided is None or guided.goes_on(i, 0))]
+    """Extend a group of rows, all of them at each step; a finished row leaves. `numbers` are the rows' places among
+    all prompts. Yields the number of tokens that each step made."""
+    choose = chooser(choice.temperature, choice.top_k, choice.top_p)
+    draws = Draws([np.random.default_rng((choice.seed, number)) for number in numbers])
+    live = [i for i, limit in enumerate(limits) if limit and (guided is None or guided.continues(i, 0))]
     step = 0
     while live:
         logits = rows.next_logits(live)
@@ -175,13 +186,13 @@ def decode(
         step += 1
         if guided:
             guided.advance(live, tokens)
-        live = [i for i, token in zip(live, tokens, strict=True) if token not in stops and step < limits[i]]
+        live = [i for i, token in zip(live, tokens, strict=True) if token not in choice.stops and step < limits[i]]
         if guided:
-            live = [i for i in live if guided.goes_on(i, step)]
+            live = [i for i in live if guided.continues(i, step)]
 
 
 class Draws:
-    """A uniform number for every row and step, each row's from its own generator."""
+    """A uniform number per row and step, each row's from its own generator."""
 
     ahead = 64  # steps drawn at once
 
@@ -195,15 +206,15 @@ class Draws:
 
 
 class Rows:
-    """Texts that grow, and what the model says comes next in each."""
+    """Rows of tokens that grow, and the logits of the next token of each."""
 
     def __init__(
-        self, model: Speaker, decoder: Decoder, texts: list[list[int]], cache: bool, edits: Edits | None
+        self, model: LanguageModel, decoder: Decoder, texts: list[list[int]], cache: bool, edits: Edits | None
     ) -> None:
         self.decoder, self.texts, self.edits = decoder, texts, edits
         self.block, self.vocab = model.config.block, model.config.vocab
         self.cache = cache and model.config.causal and not edits
-        self.known = False  # whether the decoder knows all of each text but its last token
+        self.known = False  # whether the decoder has seen all of each row but its last token
 
     def next_logits(self, rows: list[int]) -> Array:
         """The logits (B, V) at the end of these rows."""
@@ -224,21 +235,23 @@ class Rows:
         return logits[rows]
 
     def advance(self, rows: list[int]) -> Array:
-        """The same for rows that the decoder knows, or, the first time, gets to know."""
+        """The same for rows that the decoder has seen; the first time it is shown them whole."""
         new = [self.texts[i][-1:] if self.known else self.texts[i] for i in rows]
         self.known = True
         return self.decoder.advance(rows, new)
 
 
 def chooser(temperature: Any, top_k: Any, top_p: Any) -> Choose:
-    """How the next token is chosen: a function of the logits (B, V) and one uniform number a row."""
+    """How the next token is chosen: a function of the logits (B, V) and one uniform number per row."""
     if not is_number(temperature) or temperature < 0.0:
         raise HandloomError(f"temperature={shown(temperature)} must be 0 (the likeliest token) or a number above it")
     if top_p is not None and (not is_number(top_p) or not 0.0 < top_p <= 1.0):
         raise HandloomError(f"top_p={shown(top_p)} must be above 0 and at most 1")
     top_k = None if top_k is None else whole("top_k", top_k, 1)
     if temperature == 0.0 and (top_k, top_p) != (None, None):
-        raise HandloomError("top_k and top_p say what to draw from, and at temperature 0 nothing is drawn: give one")
+        raise HandloomError(
+            "top_k and top_p limit what is drawn, and at temperature 0 nothing is drawn; give a temperature above 0"
+        )
     if temperature == 0.0:
         return lambda logits, uniform: logits.argmax(-1)
     if top_k is None and top_p is None:
@@ -247,7 +260,7 @@ def chooser(temperature: Any, top_k: Any, top_p: Any) -> Choose:
 
 
 def probabilities(logits: Array, temperature: float) -> Array:
-    with np.errstate(over="ignore"):  # a temperature near 0 makes what is unlikely infinitely so
+    with np.errstate(over="ignore"):  # a temperature near 0 makes unlikely tokens infinitely so
         weights: Array = np.exp((logits - logits.max(-1, keepdims=True)) / temperature)
     return weights / weights.sum(-1, keepdims=True)
 
@@ -271,34 +284,52 @@ def draw_from_top(p: Array, uniform: Array, top_k: int | None, top_p: float | No
     return np.take_along_axis(order, draw(ranked, uniform)[:, None], -1)[:, 0]
 
 
-def check_prompt(model: Speaker, prompt: Sequence[int]) -> list[int]:
+def check_choice(
+    model: LanguageModel,
+    stop: Sequence[int | str] | None,
+    temperature: float,
+    top_k: int | None,
+    top_p: float | None,
+    seed: int,
+) -> TokenChoice:
+    chooser(temperature, top_k, top_p)
+    return TokenChoice(check_stop(model, stop), temperature, top_k, top_p, whole("seed", seed, 0))
+
+
+def check_prompts(model: LanguageModel, prompts: Any) -> list[list[int]]:
+    if not isinstance(prompts, list | tuple | np.ndarray):
+        raise HandloomError(f"prompts={shown(prompts)} must be a list of lists of token ids")
+    return [check_prompt(model, prompt) for prompt in prompts]
+
+
+def check_prompt(model: LanguageModel, prompt: Sequence[int]) -> list[int]:
     ids = check_tokens(model.config, prompt)
     if ids.ndim != 1:
         raise HandloomError(f"a prompt must be one list of token ids; this one has the shape {ids.shape}")
     return ids.tolist()
 
 
-def check_steps(model: Speaker, length: int, steps: int | None) -> int:
-    """How many tokens a row may get."""
+def check_steps(model: LanguageModel, length: int, steps: int | None) -> int:
+    """How many tokens may be added to a row."""
     if steps is None and "decode_steps" in model.notes:
         each, more = check_decode_steps(model.notes["decode_steps"])
         return min(max(0, each * length + more), LONGEST_ANSWER)
     if steps is None:
-        return model.config.block - length + 1  # the last position of a full block still has something to say
+        return model.config.block - length + 1  # the last position of a full block predicts a token too
     if whole("steps", steps, 0) > MOST_STEPS:
-        raise HandloomError(f"steps={shown(steps)} is too large (expected up to 10^18)")
+        raise HandloomError(f"steps={shown(steps)} is too large (expected up to 10^18); give fewer")
     return int(steps)
 
 
 def check_decode_steps(note: Any) -> tuple[int, int]:
-    """The note that says how long a program's answer is: a number, or so many for each token of the input and so many
-    more, [1, -1] for one less than the input has."""
+    """The note on the length of a program's answer: a number, or [a, b] for a tokens per token of the input and b more;
+    [1, -1] is one token fewer than the input has."""
     if isinstance(note, list | tuple) and len(note) == 2:
         return whole("decode_steps", note[0], 0), whole("decode_steps", note[1], -(10**9))
     return 0, whole("decode_steps", note, 0)
 
 
-def check_stop(model: Speaker, stop: Sequence[int | str] | None) -> set[int]:
+def check_stop(model: LanguageModel, stop: Sequence[int | str] | None) -> set[int]:
     """The ids of the tokens that end a row, given as ids or as tokens."""
     if stop is None:
         stop = [] if model.vocab.eos is None else [model.vocab.eos]
@@ -311,10 +342,10 @@ def check_stop(model: Speaker, stop: Sequence[int | str] | None) -> set[int]:
 
 
 def continue_texts(
-    model: Speaker, texts: Sequence[str], specials: bool = False, unchecked: bool = False, **how: Any
+    model: LanguageModel, texts: Sequence[str], specials: bool = False, unchecked: bool = False, **how: Any
 ) -> list[str]:
-    """`generate`, from text to text; with specials, special tokens such as <eos> are shown. Unless unchecked, a text
-    that the model's task does not take raises an error."""
+    """`generate`, from text to text; with `specials`, special tokens such as <eos> are shown. A text that is not an
+    input of the model's task raises an error, unless `unchecked`."""
     if not unchecked:
         offered("check_inputs")(model, texts)
     prompts = [model.vocab.encode(text) for text in texts]

@@ -1,20 +1,22 @@
 """Which engine runs a model: one small choice in one place.
 
-An engine is a module with `forward(model, tokens, want, edits)`, a `Decoder`, and `workers(useful)`, a context in which
-that many Decoders, or as many as the engine can, may run at once. One that can draw whole rows by itself has `decode`
-besides. The reference needs NumPy alone; torch is imported only when it is asked for.
+An engine is a module with `forward(model, tokens, want, edits)` and a `Decoder`. An engine that generates whole rows by
+itself also has `decode`; one whose Decoders may run at once has `threads` and `pool`. The reference needs only NumPy;
+torch is imported when it is first used.
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 from handloom.core.errors import HandloomError, shown
 from handloom.core.model import Model
 from handloom.core.trace import Edits, Trace, Want
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor  # few need it, and it takes a while to load
 
 MODULES = {
     "reference": "handloom.core.reference",
@@ -24,24 +26,32 @@ MODULES = {
 
 
 class Decoder(Protocol):
-    """Rows of a batch that go on token by token, from what is known of them or from the beginning."""
+    """Extends the rows of a batch token by token, from what it keeps of them or from the beginning."""
 
     def advance(self, rows: Sequence[int], tokens: Sequence[Sequence[int]]) -> Any: ...
 
     def rerun(self, windows: Any, edits: Edits | None = None, last: int | None = None) -> Any: ...
 
 
-class Decoding(Protocol):
+class DecodingEngine(Protocol):
     """What `generate` needs of an engine."""
 
     def Decoder(self, model: Any) -> Decoder: ...
 
-    def workers(self, useful: int) -> AbstractContextManager[int]: ...
+
+@runtime_checkable
+class InThreads(Protocol):
+    """An engine whose Decoders may run at once."""
+
+    def threads(self, useful: int) -> int:
+        """How many threads to use, of a number that would be useful."""
+
+    def pool(self, count: int) -> "ThreadPoolExecutor": ...
 
 
 @dataclass(frozen=True)
-class Draw:
-    """How tokens are chosen and rows end, as `generate` is told; all of it checked."""
+class TokenChoice:
+    """How `generate` chooses tokens and ends rows; all of it checked."""
 
     stops: set[int]
     temperature: float
@@ -55,19 +65,19 @@ Texts = Sequence[Sequence[int]]
 
 @runtime_checkable
 class WholeRows(Protocol):
-    """An engine that draws rows to their ends, as `generate` would, without being asked for every token."""
+    """An engine that generates rows to their ends by itself, as `generate` would token by token."""
 
     def decode(
-        self, model: Any, texts: Texts, limits: Sequence[int], how: Draw, report: Callable[[int], None]
+        self, model: Any, texts: Texts, limits: Sequence[int], choice: TokenChoice, count: Callable[[int], None]
     ) -> list[list[int]]: ...
 
 
-class Engine(Decoding, Protocol):
+class Engine(DecodingEngine, Protocol):
     def forward(self, model: Model, tokens: Any, want: Want = (), edits: Edits | None = None) -> tuple[Any, Trace]: ...
 
 
 def reason_against_native(model: Any, edits: Edits | None = None) -> str | None:
-    """Why the native engine is not the one to run this; None if it is."""
+    """Why the native engine cannot run this; None if it can."""
     from handloom.core import native
 
     if edits:

@@ -1,12 +1,14 @@
-"""The one error a user of handloom is meant to see.
+"""HandloomError, the one error that users of handloom see, and the words in its messages.
 
-Its message is a single line: what was wrong, what was expected, what to do. The command line prints it
-and exits with code 2; in Python it is a `ValueError`, so code that catches those keeps working.
+A message is a single line: what was wrong, what was expected, what to do. The command line prints it and exits with
+code 2; in Python it is a `ValueError`, so that code which catches those keeps working.
 """
 
 import math
 import site
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from sysconfig import get_path
 
@@ -15,11 +17,23 @@ LIBRARIES = (Path(__file__).parent.parent, *map(Path, sorted(INSTALLED)))
 
 
 class HandloomError(ValueError):
-    """Something given to handloom cannot be used as it is; the message says why and what would do."""
+    """Something given to handloom cannot be used as it is; the message says why, and what to do."""
+
+
+@contextmanager
+def in_users_code(subject: str) -> Iterator[None]:
+    """Around a function that a user wrote: any error it raises becomes a HandloomError about the subject, in one line.
+    A HandloomError passes unchanged."""
+    try:
+        yield
+    except HandloomError:
+        raise
+    except Exception as error:
+        raise HandloomError(f"{subject}: {told(error)}") from error
 
 
 def told(error: BaseException) -> str:
-    """What went wrong in a user's function, and where, in one line: the last line that is not of a library."""
+    """What a user's function raised, and where, in one line: the last line that is not in a library."""
     frames = traceback.extract_tb(error.__traceback__)
     own = (one for one in reversed(frames) if not any(Path(one.filename).is_relative_to(path) for path in LIBRARIES))
     last = next(own, frames[-1])
@@ -27,7 +41,7 @@ def told(error: BaseException) -> str:
 
 
 def shown(value: object) -> str:
-    """repr, cut short so that an error stays one line."""
+    """repr, shortened so that a message stays one line."""
     try:
         text = repr(value)
     except (ValueError, RecursionError):  # an int of more than 4,300 digits, lists in lists in lists
@@ -36,5 +50,5 @@ def shown(value: object) -> str:
 
 
 def counted(number: int) -> str:
-    """A whole number in a message: its digits, or its power of ten where nobody would read them."""
+    """A whole number in a message: its digits, or its power of ten if they are too many to read."""
     return f"{number:,}" if abs(number) < 10**15 else f"about 10^{math.floor(math.log10(abs(number)))}"

@@ -1,12 +1,13 @@
-"""Model files: one safetensors file, with everything but the arrays in its metadata.
+"""Model files: one safetensors file per model, with everything but the arrays in its metadata.
 
     save(model, "hello.safetensors")
     model = load("hello.safetensors")
 
-The arrays have the names of `params.flatten`. The metadata has one entry, `handloom`, a JSON object: `version` (of this
-format), `config`, `vocab`, `notes`, and `sha256`, a digest of all of it and of the arrays: a file that was damaged is
-refused, and one model always makes the same bytes. Nothing in a file can run code. A file is written beside its
-place and then moved there, so that there is always a whole file or none. Its name ends in .safetensors.
+The arrays have the names of `params.flatten`. The metadata has one entry, a JSON object: `version` (of this format),
+`config`, `vocab`, `notes`, and `sha256`, a digest of all of it and of the arrays. So a damaged file is detected, and
+one model always makes the same bytes. The entry is called `handloom` for a transformer, and `handloom-KIND` for a model
+of another kind. Nothing in a file can run code. A file is written beside its place and then moved there, so that the
+whole file is there or none of it. Its name ends in .safetensors.
 """
 
 import hashlib
@@ -23,21 +24,22 @@ from typing import Any, BinaryIO, TypeVar
 import numpy as np
 
 from handloom.core import params as parameters
+from handloom.core.checks import parse_json, to_json
 from handloom.core.config import Config
 from handloom.core.errors import HandloomError, shown
 from handloom.core.model import Model
 from handloom.core.vocab import Vocab
 
 VERSION = 1
+ENTRY = "handloom"  # of the metadata, for a transformer; with -KIND behind it for another kind of model
 MODEL_FILE = ".safetensors"
-CELLS = "handloom-cells"  # the entry of a file that holds a network of cells (learn/cell_models.py)
 
 T = TypeVar("T")
 
 
 def save(model: Model, path: str | os.PathLike[str]) -> None:
-    """Write a model file, whose name ends in .safetensors. Interrupted, it leaves what was there before."""
-    write_model(path, "handloom", model.config.to_json(), model.vocab, model.notes, model.flat)
+    """Write a model file, whose name ends in .safetensors. If interrupted, it leaves an existing file as it was."""
+    write_model(path, ENTRY, model.config.to_json(), model.vocab, model.notes, model.flat)
 
 
 def write_model(
@@ -48,7 +50,7 @@ def write_model(
     notes: Mapping[str, Any],
     arrays: dict[str, Any],
 ) -> None:
-    """The file of a model of any kind; the entry of the metadata tells which."""
+    """Write the file of a model of any kind, which the entry of the metadata names."""
     from safetensors.numpy import save as to_bytes
 
     path = as_path(path)
@@ -60,7 +62,7 @@ def write_model(
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """All of the data at that path, or no change. (A device or a pipe is written to as it is.)"""
+    """Write all of the data to that path, or change nothing. (A device or a pipe is written to directly.)"""
     path = check_place(path)
     try:
         if is_special(path):
@@ -78,7 +80,7 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 
 def check_place(path: Path) -> Path:
-    """Where a file is to be written, links followed; refused if nothing can be written there."""
+    """Where a file will be written, links followed; an error if nothing can be written there."""
     try:
         place = path.resolve()
         is_folder, has_folder = place.is_dir(), place.parent.is_dir()
@@ -88,22 +90,23 @@ def check_place(path: Path) -> Path:
     if is_folder:
         raise HandloomError(f"{path} is a folder; give the name of a file in it")
     if not has_folder:
-        raise HandloomError(f"cannot write {path}: there is no folder {path.parent}")
+        raise HandloomError(f"cannot write {path}: there is no folder {path.parent}; make it first")
     if not allowed:
         raise HandloomError(f"cannot write {path}: permission denied")
     return place
 
 
 def check_suffix(path: Path, what: str, *suffixes: str) -> None:
-    """Refuse a name that says that a file is something else. (A pipe or a device may have any.)"""
+    """Raise an error if a file's name does not end as that kind of file does. (A pipe or a device may have any
+    name.)"""
     if path.suffix.lower() not in suffixes and not is_special(path):
         raise HandloomError(f"{path}: {what} ends in {' or '.join(suffixes)}; name it {path.stem}{suffixes[0]}")
 
 
 @contextmanager
 def beside(path: Path) -> Iterator[tuple[BinaryIO, Path]]:
-    """A new file next to that place, called .NAME.xxxxxxxx, to be moved there; gone in the end if it was not. (Those of
-    `tempfile` are private; this one has the permissions of any other file.)"""
+    """A new file next to that place, called .NAME.xxxxxxxx, to be moved there; removed in the end if it was not. (Files
+    of `tempfile` are private; this one has the permissions of any other file.)"""
     name = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}")
     with open(name, "xb") as file:
         try:
@@ -113,12 +116,12 @@ def beside(path: Path) -> Iterator[tuple[BinaryIO, Path]]:
 
 
 def load(path: str | os.PathLike[str]) -> Model:
-    """Read a model file, checked: names, shapes, dtypes, finite values, and that it is what was saved."""
+    """Read a model file and check it: names, shapes, dtypes, finite values, and that it is as it was saved."""
     return read_model(path, read)
 
 
 def read_model(path: str | os.PathLike[str], read: Callable[[Any], T]) -> T:
-    """What `read` makes of an open safetensors file; whatever is wrong with the file is said in one line."""
+    """What `read` makes of an open safetensors file; all that may be wrong with the file raises a HandloomError."""
     from safetensors import SafetensorError, safe_open
 
     path = as_path(path)
@@ -141,9 +144,13 @@ def read_model(path: str | os.PathLike[str], read: Callable[[Any], T]) -> T:
         raise HandloomError(f"{path} is not a model that can be loaded: {why}") from error
 
 
-def holds_cells(path: str | os.PathLike[str]) -> bool:
-    """Whether a model file has a network of cells in it, and not a transformer."""
-    return read_model(path, lambda file: CELLS in (file.metadata() or {}))
+def entry_of(path: str | os.PathLike[str]) -> str | None:
+    """The entry of a model file's metadata, which tells the kind of its model; None if handloom did not write it."""
+    return read_model(path, lambda file: find_entry(file.metadata() or {}))
+
+
+def find_entry(metadata: Mapping[str, str]) -> str | None:
+    return next((name for name in metadata if name == ENTRY or name.startswith(ENTRY + "-")), None)
 
 
 def as_path(path: Any) -> Path:
@@ -153,7 +160,7 @@ def as_path(path: Any) -> Path:
 
 
 def what_is(path: Path) -> str:
-    """Whether there is a file, a folder or nothing (a pipe or a device is nothing that can be loaded)."""
+    """What is at a path: "file", "folder" or "nothing" (a pipe or a device is nothing that can be loaded)."""
     try:
         return "folder" if path.is_dir() else "file" if path.is_file() else "nothing"
     except (OSError, ValueError) as error:
@@ -167,21 +174,21 @@ def is_special(path: Path) -> bool:
 
 
 def check_ordinary(path: Path) -> None:
-    """Refuse to read a pipe or a device: it may never end, and cannot be read twice."""
+    """Raise an error for a pipe or a device: it may never end, and cannot be read twice."""
     if is_special(path):
-        raise HandloomError(f"{path} is a pipe or a device (expected a file); copy what it gives into a file first")
+        raise HandloomError(f"{path} is a pipe or a device (expected a file); copy its contents into a file first")
 
 
 @dataclass(frozen=True)
 class Described:
-    """What the header of a file says of an array."""
+    """An array as the header of a file describes it."""
 
     shape: tuple[int, ...]
     dtype: str
 
 
 def read(file: Any) -> Model:
-    """The model in an open safetensors file. The arrays are read last, when all that is said of them is right."""
+    """The model in an open safetensors file. The arrays are read last, once their descriptions have passed."""
     about = read_about(file.metadata() or {})
     config, vocab = Config.from_json(about["config"]), Vocab.from_json(about["vocab"])
     arrays = read_arrays(file, about, lambda described: parameters.check(config, described))
@@ -189,8 +196,7 @@ def read(file: Any) -> Model:
 
 
 def read_arrays(file: Any, about: dict[str, Any], check: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-    """The arrays of a file, once what the header says of them has passed the check; they must be those that were
-    saved."""
+    """The arrays of a file, read once their descriptions in the header have passed the check; the digest must match."""
     slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
     kinds = {"F32": "float32", "F64": "float64"}
     described = {n: Described(tuple(s.get_shape()), kinds.get(s.get_dtype(), s.get_dtype())) for n, s in slices.items()}
@@ -201,16 +207,17 @@ def read_arrays(file: Any, about: dict[str, Any], check: Callable[[dict[str, Any
     return arrays
 
 
-def read_about(metadata: dict[str, str], entry: str = "handloom") -> dict[str, Any]:
-    """What the metadata says, if handloom wrote it and its format is this one."""
-    if entry not in metadata and CELLS in metadata:
-        raise HandloomError("it holds cells (an MLP, an RNN, …), not a transformer; sample takes its run")
+def read_about(metadata: dict[str, str], entry: str = ENTRY) -> dict[str, Any]:
+    """The entry of the metadata, if handloom wrote it and its format is this one."""
     if entry not in metadata:
+        if other := find_entry(metadata):
+            kinds = f"{kind_of(other)} (expected {kind_of(entry)})"
+            raise HandloomError(f"it holds {kinds}; sample from the run that made it")
         raise HandloomError(f"it is a safetensors file, but handloom did not write it (no '{entry}' in its metadata)")
     try:
-        about = json.loads(metadata[entry])
-        json.dumps(about)  # what cannot be written again cannot be checked
-    except (ValueError, RecursionError) as error:
+        about = parse_json(metadata[entry])
+        to_json(about, allow_nan=True)  # what cannot be written again cannot be checked
+    except ValueError as error:
         raise HandloomError(f"it is damaged: its metadata is not JSON ({one_line(error)})") from error
     if not isinstance(about, dict) or set(about) != {"version", "config", "vocab", "notes", "sha256"}:
         raise HandloomError("it is damaged: its metadata must be version, config, vocab, notes and sha256")
@@ -219,6 +226,11 @@ def read_about(metadata: dict[str, str], entry: str = "handloom") -> dict[str, A
     if not isinstance(about["notes"], dict):
         raise HandloomError("its notes are not an object")
     return about
+
+
+def kind_of(entry: str) -> str:
+    """The kind of model that an entry of the metadata names, in words: "a transformer", "cells"."""
+    return entry.removeprefix(ENTRY + "-") if entry != ENTRY else "a transformer"
 
 
 def digest(about: dict[str, Any], arrays: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""The model that somebody names: a program with its parameters, or what is on disk.
+"""A model by its name: a program with its parameters, or a model on disk.
 
     >>> find("hello:message=Good morning").model()
     'Good morning'
@@ -18,11 +18,11 @@ from handloom.core.files import as_path, check_ordinary, what_is
 from handloom.core.model import Model
 from handloom.core.registry import offered
 
-LAST = "model.safetensors"  # of a run: the model as it is now
+LAST = "model.safetensors"  # the newest model of a run
 
 
 class Found(NamedTuple):
-    """A model, and the folder it was found in, if it was on disk; a task of one's own may be there too."""
+    """A model and, if it was on disk, the folder it was found in, where a user's own task may be too."""
 
     model: Model
     folder: Path | None = None
@@ -39,7 +39,7 @@ def find(model: Model | str | os.PathLike[str]) -> Found:
 
 
 def is_program(name: Any) -> bool:
-    """Whether that is the name of a program, with or without parameters."""
+    """Whether this is the name of a program, with or without parameters."""
     return isinstance(name, str) and name.partition(":")[0] in offered("programs")
 
 
@@ -49,13 +49,13 @@ def find_file(name: str | os.PathLike[str]) -> Path:
     check_ordinary(path)
     if not str(name) or what_is(path) == "nothing":
         near = nearest(str(name), offered("programs"))
-        hint = f"did you mean {near}?" if near else "`write list` shows the programs"
+        hint = f"did you mean {near}?" if near else "name a model file, the folder of a run, or a program such as hello"
         raise HandloomError(f"{name or repr(name)}: no such file, and no program of that name; {hint}")
     return model_file(path)
 
 
 def model_file(path: Path) -> Path:
-    """A file as it is, and of the folder of a run its model."""
+    """The file itself, or for the folder of a run, its model."""
     if what_is(path) != "folder":
         return path
     if what_is(path / LAST) != "file":
@@ -64,13 +64,13 @@ def model_file(path: Path) -> Path:
 
 
 def load(path: str | os.PathLike[str]) -> Model:
-    """A model on disk: a model file, a .taotp file, or the folder of a run, of which it is the last model. What is read
-    is checked: names, shapes, dtypes, finite values, and that it is what was saved."""
+    """A model on disk: a model file, a .taotp file, or the last model in the folder of a run. All of it is checked:
+    names, shapes, dtypes, finite values, and that it is as it was saved."""
     file = model_file(as_path(path))
     model: Model = offered("load_taotp")(file) if file.suffix == ".taotp" else files.load(file)
     return model
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:
-    """The name one may have meant."""
+    """The name that was probably meant."""
     return next(iter(difflib.get_close_matches(name, names, n=1)), None)

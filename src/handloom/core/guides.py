@@ -1,17 +1,17 @@
-"""Guides: which tokens may come next so that a text still comes to match a format.
+"""Guides: which tokens may come next so that a text can still match a format.
 
     >>> from handloom.core.regex import parse
     >>> vocab = Vocab(("0", "1", "no", "ne", "<end>"), separator="", eos="<end>")
     >>> guide = Guide(parse("[01]{2,4}|none"), vocab)
     >>> guide.allowed(guide.begin([], room=9), room=9)      # what the text may begin with
     ['0', '1', 'no']
-    >>> guide.allowed(guide.begin([0, 1], room=9), room=9)  # "01" may go on, or end
+    >>> guide.allowed(guide.begin([0, 1], room=9), room=9)  # "01" may continue, or end
     ['0', '1', '<end>']
     >>> guide.allowed(guide.begin([0, 1], room=1), room=1)  # with room for one token it must end
     ['<end>']
 
 The fewest tokens from a state, which is a set, to the end of a match are the fewest from any of its members. So they
-are found once for every character of the format, without the exponentially many sets there may be.
+are computed once per character of the format, not for each of exponentially many sets.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,12 +26,12 @@ from handloom.core.regex import START, Format, bits, union
 from handloom.core.vocab import Vocab
 
 NEVER = 2**31 - 1  # more tokens than any format needs
-KEPT = 4_000_000  # numbers in a guide's memory
+KEPT = 4_000_000  # numbers that a guide keeps in memory
 
 
 @dataclass
 class Node:
-    """Tokens by their characters, a branch for all characters that are alike to the format."""
+    """Tokens by their characters, with one branch for all characters that the format does not tell apart."""
 
     kind: int | None = None
     branches: dict[int, "Node"] = field(default_factory=dict)  # by the places where the character fits
@@ -39,7 +39,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Moves:
-    """What may come next from a state: where each kind of token leads, and how many tokens must follow it."""
+    """What may follow a state: where each kind of token leads, and how many tokens must follow it."""
 
     states: dict[int, int]
     needs: np.ndarray[Any, np.dtype[np.int32]]  # (kinds,)
@@ -47,12 +47,13 @@ class Moves:
 
 
 class Guide:
-    """A format over a vocabulary. Tokens that no format could tell apart are of one kind.
+    """A format over a vocabulary. Tokens that the format does not tell apart are of one kind.
 
-    Special tokens are not part of the text: the end comes when the text matches, the others never."""
+    Special tokens are not part of the text: eos may follow when the text matches, the others never. Up to `kept`
+    numbers about states are kept in memory."""
 
-    def __init__(self, format: Format, vocab: Vocab) -> None:
-        self.format, self.vocab = format, vocab
+    def __init__(self, format: Format, vocab: Vocab, kept: int = KEPT) -> None:
+        self.format, self.vocab, self.kept = format, vocab, kept
         self.tree, self.known = Node(), dict[int, Moves]()
         spelled: dict[tuple[int, ...], int] = {}
         kinds = [-1 if token in vocab.specials else self.kind(token, spelled) for token in vocab.tokens]
@@ -65,7 +66,7 @@ class Guide:
         self.alive = union(1 << place for place, d in enumerate(self.distances) if d < NEVER)
 
     def kind(self, token: str, spelled: dict[tuple[int, ...], int]) -> int:
-        """Which kind a token is; a new one goes into the tree."""
+        """The kind of a token; a new kind is added to the tree."""
         places = tuple(self.format.where(character) for character in token)
         if places not in spelled:
             node = self.tree
@@ -108,10 +109,10 @@ class Guide:
         return text if text == NEVER else text + self.after_last
 
     def moves(self, state: int) -> Moves:
-        """What may come next. (Rows may be worked on by two threads: what is found is never looked up twice.)"""
+        """What may come next. (Two threads may ask at once, so a found value is never looked up twice.)"""
         if (known := self.known.get(state)) is not None:
             return known
-        if len(self.known) * self.count > KEPT:
+        if len(self.known) * self.count > self.kept:
             self.known.clear()
         states, needs = {}, np.full(self.count, NEVER, np.int32)
         for kind, after in self.steps(state):
@@ -123,7 +124,7 @@ class Guide:
         return found
 
     def begin(self, prompt: Sequence[int], room: int) -> int:
-        """The state after a prompt, whose text is the beginning of the text; refused if it cannot be completed."""
+        """The state after a prompt, with which the text begins; an error if it cannot be completed."""
         text = self.vocab.decode(prompt)
         state = self.format.read(text) & self.alive
         about, fewest = f"format {shown(self.format.text)}", self.distance(state)
@@ -139,13 +140,13 @@ class Guide:
         return state
 
     def allowed(self, state: int, room: int) -> list[str]:
-        """The tokens that may come next, with room for so many."""
+        """The tokens that may come next, with room for that many."""
         fits = (self.moves(state).needs < room)[self.kinds]
         return [token for token, fit in zip(self.vocab.tokens, fits, strict=True) if fit]
 
 
 class Guided:
-    """Rows that grow together, each held to the format: where each is in it, and how many tokens it may have."""
+    """Rows that grow together, each held to the format: the state of each, and how many tokens may be added to it."""
 
     def __init__(self, guide: Guide, states: list[int], limits: list[int]) -> None:
         self.guide, self.states, self.limits = guide, states, limits
@@ -154,8 +155,12 @@ class Guided:
     def room(self, row: int, step: int) -> int:
         return min(self.limits[row] - step, self.most)
 
-    def goes_on(self, row: int, step: int) -> bool:
-        """Whether a row may get another token; if not, its text matches."""
+    def some(self, rows: Sequence[int]) -> "Guided":
+        """Only these rows."""
+        return Guided(self.guide, [self.states[row] for row in rows], [self.limits[row] for row in rows])
+
+    def continues(self, row: int, step: int) -> bool:
+        """Whether a token may be added to a row; if not, its text matches."""
         return self.guide.moves(self.states[row]).least < self.room(row, step)
 
     def hold(self, rows: Sequence[int], logits: Array, step: int) -> Array:

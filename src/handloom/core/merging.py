@@ -1,9 +1,9 @@
 """Two models made one.
 
-    stack(first, second)       the layers of both, one after the other: second goes on where first ends
+    stack(first, second)       the layers of both, one after the other: second continues where first ends
     beside(first, second)      both at once, each in its part of a wider residual stream: the logits add up
 
-Both bring the models to common sizes with `transforms.pad`, so that what each computes stays what it was.
+Both bring the models to common sizes with `transforms.pad`, which changes nothing that either computes.
 """
 
 from dataclasses import replace
@@ -15,13 +15,15 @@ from handloom.core import params as parameters
 from handloom.core.arrays import Array
 from handloom.core.errors import HandloomError
 from handloom.core.model import Model
-from handloom.core.transforms import Flat, add_biases, pad, part, store_positions, untie
+from handloom.core.transforms import add_biases, pad, store_positions, untie
+from handloom.core.transforms.changed import Flat, part
 
 
 def stack(first: Model, second: Model) -> Model:
-    """Tokens enter the first model; the second takes the residual stream that the first leaves, instead of
-    its own embeddings, and reads the logits off. Exact: the logits are those of the second run with its stream set to
-    the first's. Refused if the two do not fit (other vocabulary, width, norms, activation, masks or rotary turns)."""
+    """Tokens enter the first model; the second takes the residual stream that the first leaves, instead of its own
+    embeddings, and computes the logits. Exact: the logits are those of the second run with its stream set to the
+    first's. Two models that do not fit (different vocabulary, width, norms, activation, masks or rotary turns) raise an
+    error."""
     first, second = level(first, second, "heads", "d_head", "d_ff")
     agree(first, second, "block", "d_model", "norm", "place", "eps", "activation", "causal")
     if "rotary" in (first.config.positions, second.config.positions):
@@ -35,7 +37,7 @@ def stack(first: Model, second: Model) -> Model:
 
 def beside(first: Model, second: Model) -> Model:
     """Both models in one residual stream, as wide as both together; heads and neurons stand side by side, and the
-    logits are the sum of theirs. Exact without norms. A norm would mix the two streams: refused."""
+    logits are the sum of theirs. Exact without norms; a norm would mix the two streams, and raises an error."""
     if first.config.norm != "none" or second.config.norm != "none":
         raise HandloomError("beside: a norm over both streams would mix them; both models must have norm='none'")
     first, second = level(store_positions(first), store_positions(second), "d_head")

@@ -1,4 +1,4 @@
-"""Model: a transformer as one value. Written, compiled and trained ones are all this.
+"""Model: a transformer as one value, whether written, compiled or trained.
 
     >>> from handloom.core import Config, Model, Vocab, params
     >>> config = Config(vocab=3, block=4, d_model=3)
@@ -9,7 +9,6 @@
 A Model does not change: its arrays are read-only copies. `model.with_(...)` makes a changed one.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -19,6 +18,7 @@ import numpy as np
 
 from handloom.core import params as parameters
 from handloom.core.arrays import Array
+from handloom.core.checks import parse_json, to_json
 from handloom.core.config import Config
 from handloom.core.errors import HandloomError, shown
 from handloom.core.params import Params
@@ -27,7 +27,7 @@ from handloom.core.vocab import Vocab
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Model:
-    """Config, Params, Vocab, and notes: where it came from, what its parts are called, how long it runs."""
+    """Config, Params, Vocab, and notes: its origin, its task, the names of its parts, the length of its answers."""
 
     config: Config
     params: Params
@@ -39,7 +39,7 @@ class Model:
             raise HandloomError("Model: takes a Config, its parameters, a Vocab and optionally notes, in this order")
         if len(self.vocab) != self.config.vocab:
             raise HandloomError(
-                f"Model: the vocabulary has {len(self.vocab)} tokens, the Config asks for {self.config.vocab}"
+                f"Model: the vocabulary has {len(self.vocab)} tokens (expected {self.config.vocab}, as in the Config)"
             )
         if not isinstance(self.params, Mapping):
             raise HandloomError(f"Model: params must be a dict of arrays, not {shown(self.params)}")
@@ -51,13 +51,13 @@ class Model:
         nested["layers"] = tuple(map(MappingProxyType, nested["layers"]))
         object.__setattr__(self, "params", MappingProxyType(nested))
         try:
-            notes = json.loads(json.dumps(dict(self.notes), allow_nan=False))
-        except (TypeError, ValueError, RecursionError) as error:
+            notes = parse_json(to_json(dict(self.notes)))
+        except (TypeError, ValueError) as error:
             raise HandloomError(f"Model: notes must be plain JSON values ({error})") from error
         object.__setattr__(self, "notes", MappingProxyType(notes))
 
     def __reduce__(self) -> Any:
-        """Copies and pickles are made anew, checked and read-only."""
+        """Copies and pickles are checked and read-only too."""
         return Model, (self.config, self.flat, self.vocab, dict(self.notes))
 
     def __repr__(self) -> str:
@@ -92,18 +92,18 @@ class Model:
     @overload
     def __call__(self, text: Sequence[str], **how: Any) -> list[str]: ...
     def __call__(self, text: str | Sequence[str] = "", **how: Any) -> str | list[str]:
-        """Go on from a text, or from each of several; `how` is as in `generate`. A text that the model's task (as its
-        notes name it) does not take raises an error. `unchecked=True` lets it through, such as a question with the
+        """Generate after a text, or after each of several; `how` is as in `generate`. A text that is not an input of
+        the model's task, as its notes name it, raises an error. `unchecked=True` allows it, such as a question with the
         beginning of its answer."""
         from handloom.core.decoding import continue_texts
 
         if not isinstance(text, str | list | tuple) or not all(isinstance(one, str) for one in text):
-            raise HandloomError(f"a model goes on from a text or a list of texts, not {shown(text)}")
+            raise HandloomError(f"a model takes a text or a list of texts, not {shown(text)}")
         return continue_texts(self, [text], **how)[0] if isinstance(text, str) else continue_texts(self, text, **how)
 
 
 def fixed(name: str, array: Any) -> Array:
-    """A read-only array of its own; whole numbers become float64, a tensor comes back from where it is."""
+    """A read-only copy; whole numbers become float64, a tensor is copied from its device."""
     try:
         array = np.asarray(array.detach().cpu() if hasattr(array, "detach") else array)
     except (TypeError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""Params: the numbers of a transformer, a plain nested dict of arrays whose shapes the Config decides.
+"""Params: the weights of a transformer, a plain nested dict of arrays whose shapes follow from the Config.
 
     {"W_E": (V, D), "W_pos": (N, D),
      "layers": [{"ln1": {"w": (D,), "b": (D,)},
@@ -9,9 +9,9 @@
      "ln_final": {"w": (D,), "b": (D,)},
      "W_U": (D, V), "b_U": (V,)}
 
-What a Config does not use is not there: no W_U when tied, no W_pos unless positions are a table, no `b`s
-without biases, no norm in front of (or behind) a sublayer that has no heads or no neurons. Such a sublayer
-computes its output bias and nothing else.
+Arrays that a Config does not use are absent: no W_U when tied, no W_pos unless positions are a table, no `b`s without
+biases, no norm in front of (or behind) a sublayer that has no heads or no neurons. Such a sublayer computes only its
+output bias.
 
 `flatten` names each array by its path, `layers.0.W_Q`; these are the names in a model file.
 """
@@ -30,7 +30,7 @@ from handloom.core.errors import HandloomError, counted, shown
 Params = Mapping[str, Any]  # nested: a mapping of arrays, of mappings, and of a list of mappings
 Shape = tuple[int, ...]
 
-MOST = 2**27  # parameters of a model that is made here: 1 GiB in float64, and twice that while it is made
+MOST = 2**27  # parameters of a new model: 1 GiB in float64, and twice that while it is made
 
 
 def shapes(config: Config) -> Iterator[tuple[str, Shape]]:
@@ -78,7 +78,7 @@ def norm_shapes(config: Config, at: str) -> Iterator[tuple[str, Shape]]:
 
 
 def size(config: Config) -> int:
-    """How many numbers all arrays have together, norms included; nothing is made for it, not even a list of layers."""
+    """The size of all arrays together, norms included, computed without making a list of layers."""
     one, none = (
         sum(math.prod(shape) for _, shape in shapes(replace(config, layers=layers)))
         for layers in (min(config.layers, 1), 0)
@@ -87,7 +87,7 @@ def size(config: Config) -> int:
 
 
 def flatten(params: Params) -> dict[str, Any]:
-    """{"layers": [{"W_Q": a}]} → {"layers.0.W_Q": a}. What is flat already stays as it is."""
+    """{"layers": [{"W_Q": a}]} → {"layers.0.W_Q": a}. A flat dict stays as it is."""
     flat: dict[str, Any] = {}
     for key, value in params.items():
         if isinstance(value, list | tuple) and all(isinstance(item, Mapping) for item in value):
@@ -100,7 +100,7 @@ def flatten(params: Params) -> dict[str, Any]:
 
 
 def unflatten(config: Config, flat: dict[str, Any]) -> dict[str, Any]:
-    """The inverse of `flatten`. `layers` is always there, if only as an empty list."""
+    """The inverse of `flatten`. `layers` is always present, if only as an empty list."""
     params: dict[str, Any] = {}
     for name, array in flat.items():
         *path, last = name.split(".")
@@ -114,7 +114,7 @@ def unflatten(config: Config, flat: dict[str, Any]) -> dict[str, Any]:
 
 
 def zeros(config: Config, dtype: Any = np.float64) -> dict[str, Any]:
-    """All weights zero and all norm gains one: layers that pass on what they are given. Written models start here."""
+    """All weights zero and all norm gains one: layers that change nothing. Written models start here."""
     return build(config, lambda name, shape: np.full(shape, float(is_gain(name)), dtype))
 
 
@@ -131,9 +131,9 @@ def random(config: Config, seed: int, scale: float = 0.02, dtype: Any = np.float
 
 
 def build(config: Config, make: Callable[[str, Shape], Any]) -> dict[str, Any]:
-    """Params whose every array is make(name, shape). What no memory would hold is refused before any is made."""
-    if (asked := size(config)) > MOST:
-        raise HandloomError(f"Config: {counted(asked)} parameters (expected up to {counted(MOST)}); make it smaller")
+    """Params whose every array is make(name, shape). Sizes beyond any memory raise an error before anything is made."""
+    if (count := size(config)) > MOST:
+        raise HandloomError(f"Config: {counted(count)} parameters (expected up to {counted(MOST)}); make it smaller")
     flat = {}
     for name, shape in shapes(config):
         try:
@@ -152,8 +152,8 @@ def is_norm(name: str) -> bool:
 
 
 def check(config: Config, flat: dict[str, Any]) -> None:
-    """Refuse arrays whose names, shapes or dtypes are not what the Config asks for. (Anything with a shape and a dtype
-    will do, so that a file can be checked before it is read.)"""
+    """Raise an error if the names, shapes or dtypes of arrays do not match the Config. (Anything with a shape and a
+    dtype will do, so that a file can be checked before it is read.)"""
     # every layer has at least W_Q, so a Config that claims more layers than there are arrays ends here,
     # before its shapes are listed
     expected = dict(shapes(config)) if config.layers <= len(flat) else {f"layers.{len(flat)}.W_Q": ()}

@@ -3,7 +3,7 @@
 NumPy, float64, nothing clever. Read it from top to bottom: a run embeds its tokens into the residual stream,
 lets every layer add to it, and reads the logits off at the end.
 
-    x = W_E[tokens] + positions                          (T, D)   one row a position
+    x = W_E[tokens] + positions                          (T, D)   one row per position
     x = x + attention(norm(x))                           each layer: positions exchange what they know,
     x = x + mlp(norm(x))                                          then each works on its own
     logits = norm(x) @ W_U                               (T, V)   a score for every token that may come next
@@ -24,8 +24,7 @@ edits it; `sites.py` lists the names. Arrays may have any batch dimensions in fr
 """
 
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -41,9 +40,9 @@ from handloom.core.trace import Edits, Tap, Trace, Want
 def forward(
     model: Model, tokens: Any, want: Want = (), edits: Edits | None = None, past: "Past | None" = None
 ) -> tuple[Array, Trace]:
-    """Run a model on tokens (..., T). Gives the logits (..., T, V) and what was asked for.
+    """Run a model on tokens (..., T). Gives the logits (..., T, V) and the wanted sites.
 
-    With `past` the tokens are the next ones of an earlier run, whose keys and values are still known."""
+    With `past` the tokens continue an earlier run, whose keys and values are still known."""
     model = model.astype(np.float64)
     config, p = model.config, model.params
     start = past.length if past else 0
@@ -82,7 +81,7 @@ def transformer_layer(config: Config, p: Params, x: Array, i: int, tap: Tap, pas
 def norm(config: Config, p: Params | None, x: Array, site: str, tap: Tap) -> Array:
     """Layer norm: take away the mean, divide by the standard deviation. RMS norm: divide by the root mean square.
 
-    eps keeps the division from 0 / 0; eps = 0 stands for the smallest number there is."""
+    eps keeps the division from 0 / 0; eps = 0 stands for the smallest positive number."""
     if p is None:
         return x
     if config.norm == "layer":
@@ -104,7 +103,7 @@ def attention(config: Config, p: Params, x: Array, i: int, tap: Tap, past: "Past
             q = tap(f"{i}.rot_q", rotate(q, start, config.rotary_base))
             k = tap(f"{i}.rot_k", rotate(k, start, config.rotary_base))
         if past:
-            k, v = past.extend(i, k, v)  # (H, S, K): all there were so far
+            k, v = past.extend(i, k, v)  # (H, S, K): all so far
         scores = tap(f"{i}.scores", q @ np.swapaxes(k, -1, -2) / math.sqrt(config.d_head))  # (H, T, S)
         if config.causal and scores.shape[-2] > 1:
             seen = np.arange(scores.shape[-1]) <= start + np.arange(scores.shape[-2])[:, None]
@@ -173,7 +172,7 @@ def cast(new: Any, old: Array) -> Array:
 
 class Past:
     """The keys and values of the positions run so far. In a causal model they never change, so that a run
-    can go on from them instead of from the beginning."""
+    can continue from them instead of from the beginning."""
 
     def __init__(self) -> None:
         self.length = 0
@@ -188,7 +187,7 @@ class Past:
 
 
 class Decoder:
-    """What `decoding.py` asks of an engine, with a Past for every row of a batch."""
+    """What `decoding.py` needs of an engine, with a Past for every row of a batch."""
 
     def __init__(self, model: Model) -> None:
         self.model = model.astype(np.float64)
@@ -204,11 +203,5 @@ class Decoder:
         )
 
     def rerun(self, windows: Any, edits: Edits | None = None, last: int | None = None) -> Array:
-        """The logits (..., T, V) of windows (..., T), run from the beginning; those of the last positions, if told."""
+        """The logits (..., T, V) of windows (..., T), run from the beginning; or only those of the `last` positions."""
         return forward(self.model, windows, edits=edits)[0][..., -(last or 0) :, :]
-
-
-@contextmanager
-def workers(useful: int) -> Iterator[int]:
-    """How many Decoders may run at once: one, for Python runs one thread at a time."""
-    yield 1

@@ -1,17 +1,17 @@
-r"""Formats: a small regular expression that a text is held to.
+r"""Formats: a small regular expression that a text must match.
 
     >>> format = parse("[01]{2,4}|none")
     >>> format.matches("0110"), format.matches("0"), format.matches("none")
     (True, False, True)
 
-    choice      chain {"|" chain}                         a format always speaks of the whole text
+    choice      chain {"|" chain}                         a format is always about the whole text
     chain       {atom ["*" | "+" | "?" | "{m}" | "{m,}" | "{m,n}"]}
     atom        character | "." | "\" escape | "[" ["^"] {character ["-" character]} "]" | "(" choice ")"
     escape      any punctuation, for itself | n | r | t | d (digit) | w (letter, digit or _) | s (space)
 
-How: a format is written out into its characters (`[01]{2,4}` has four), and a state is the set of those that may just
-have been read (Glushkov's automaton, 1961), as the bits of a whole number. Nothing is ever tried and taken back, so no
-format and no text take long. How tokens are chosen by a format is in `guides.py`.
+How: a format is expanded into its characters (`[01]{2,4}` has four), and a state is the set of those that may just have
+been read (Glushkov's automaton, 1961), as the bits of a whole number. There is no backtracking, so no format and no
+text take long. `guides.py` chooses tokens by a format.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,7 +20,7 @@ from typing import NoReturn
 
 from handloom.core.errors import HandloomError, shown
 
-LONGEST, DEEPEST, MOST = 1_000, 30, 2_000  # of a format: characters, brackets in brackets, characters written out
+LONGEST, DEEPEST, MOST = 1_000, 30, 2_000  # of a format: characters, nested brackets, characters when expanded
 START = 1  # the state before any text: bit 0 is the place in front of the first character
 DIGITS = "0123456789"
 LETTERS = {"n": ("\n", "\n"), "r": ("\r", "\r"), "t": ("\t", "\t")}
@@ -60,7 +60,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Repeat:
-    """A part at least and at most so many times."""
+    """A part, at least `least` and at most `most` times."""
 
     part: "Part"
     least: int
@@ -72,7 +72,7 @@ NOTHING = Chain(())
 
 
 def size(part: Part) -> int:
-    """How many characters a part has when it is written out."""
+    """How many characters a part has when expanded."""
     if isinstance(part, Symbols):
         return 1
     if isinstance(part, Repeat):
@@ -81,14 +81,14 @@ def size(part: Part) -> int:
 
 
 def parse(text: str) -> "Format":
-    """The format that a text says."""
+    """The format that a text describes."""
     if not isinstance(text, str) or len(text) > LONGEST:
         raise HandloomError(f"a format is text of up to {LONGEST:,} characters, such as [01]{{30,40}}")
     return Format(text, Parser(text).whole())
 
 
 class Parser:
-    """Reads a format from left to right, a method for each line of the grammar."""
+    """Reads a format from left to right, with one method per line of the grammar."""
 
     def __init__(self, text: str) -> None:
         self.text, self.at, self.depth = text, 0, 0
@@ -109,7 +109,7 @@ class Parser:
     def whole(self) -> Part:
         part = self.choice()
         if self.next:
-            self.fail("a bracket is closed that was not opened,", self.at, r"write \) for the character")
+            self.fail("a closing bracket without an opening one", self.at, r"write \) for the character")
         return part
 
     def choice(self) -> Part:
@@ -132,7 +132,7 @@ class Parser:
 
     def check_size(self, parts: list[Part], at: int) -> None:
         if sum(map(size, parts)) > MOST:
-            self.fail(f"it has more than {MOST:,} characters, written out, with what is", at, "repeat less")
+            self.fail(f"it has more than {MOST:,} characters, expanded, counting the part", at, "repeat less")
 
     def repeated(self) -> Part:
         part = self.atom()
@@ -143,7 +143,7 @@ class Parser:
         if self.next in ("*", "+", "?", "{") and self.next:
             self.fail("a repetition of a repetition", self.at, "put the first into brackets: (a*)*")
         if most is not None and most < least:
-            self.fail("a repetition of fewer than its least", at, "write {2,5}: the least, then the most")
+            self.fail("a repetition whose most is below its least", at, "write {2,5}: the least, then the most")
         return NOTHING if size(part) == 0 or most == 0 else Repeat(part, least, most)
 
     def times(self) -> tuple[int, int | None]:
@@ -155,7 +155,7 @@ class Parser:
         least, comma, most = inside.partition(",")
         if not closed or not is_count(least) or (most and not is_count(most)):
             self.fail(
-                "{ without how often", at, r"write {3}, {3,} or {3,5}, with up to 4 digits, or \{ for the character"
+                "{ without a count", at, r"write {3}, {3,} or {3,5}, with up to 4 digits, or \{ for the character"
             )
         self.at += len(inside) + 2
         return int(least), int(most) if most else None if comma else int(least)
@@ -167,7 +167,9 @@ class Parser:
             self.fail("nothing to repeat", at, f"write \\{character} for the character")
         if character in "^$":
             self.fail(
-                f"{character} says nothing", at, f"a format is of the whole text; write \\{character} for the character"
+                f"{character} is not needed",
+                at,
+                f"a format is of the whole text; write \\{character} for the character",
             )
         if character in "]}":
             self.fail(f"{character} closes nothing", at, f"write \\{character} for the character")
@@ -182,7 +184,7 @@ class Parser:
     def group(self, at: int) -> Part:
         self.depth += 1
         if self.depth > DEEPEST:
-            self.fail(f"more than {DEEPEST} brackets in brackets", at, "write it flatter")
+            self.fail(f"more than {DEEPEST} nested brackets", at, "nest less")
         part = self.choice()
         if not self.takes(")"):
             self.fail("a bracket without an end", at, "close it with )")
@@ -190,7 +192,7 @@ class Parser:
         return part
 
     def symbols(self, at: int) -> Symbols:
-        """What is in [ ]."""
+        """The inside of [ ]."""
         others = self.takes("^")
         spans: list[Span] = []
         while self.next not in ("", "]"):
@@ -203,7 +205,9 @@ class Parser:
             self.at += 1
             last = self.symbol()
             if not is_single(first) or not is_single(last) or first[0][0] > last[0][0]:
-                self.fail("a range that goes from nowhere to nowhere", first_at, r"write a-z, or \- for the character")
+                self.fail(
+                    "a range without a first and a last character", first_at, r"write a-z, or \- for the character"
+                )
             spans.append((first[0][0], last[0][0]))
         if not self.takes("]"):
             self.fail("a class without an end", at, "close it with ]")
@@ -255,7 +259,7 @@ class Piece:
 
 
 class Format:
-    """The automaton of a format. A state is a set of its characters, numbered from 1; 0 is in front of all."""
+    """The automaton of a format. A state is a set of its characters, numbered from 1; 0 is before all of them."""
 
     def __init__(self, text: str, part: Part) -> None:
         self.text = text
@@ -267,7 +271,7 @@ class Format:
         self.last = whole.last | (START if whole.empty else 0)  # where a match may end
 
     def build(self, part: Part) -> Piece:
-        """Write a part out. From its end to its beginning, so that each joint has few characters on its left."""
+        """Expand a part, from its end to its beginning, so that each joint has few characters on its left."""
         if isinstance(part, Symbols):
             place = 1 << len(self.follow)
             self.follow.append(0)

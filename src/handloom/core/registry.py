@@ -1,10 +1,10 @@
-"""What a room asks of a room below it, which it may not import: by name, loaded when it is asked for.
+"""What a room needs from a room that it may not import: by name, loaded at first use.
 
     >>> offered("program")("hello")()
     'Hello World!'
 
-A Model that is given a text asks `tasks` whether its task takes it; whoever takes the name of a model or of a task asks
-`write` for the programs; `certify` asks it for a proof. That is all: `tests/test_structure.py` knows this list.
+A Model that is given a text has `tasks` check it; code that takes the name of a model or of a task gets the programs
+from `write`, and `certify` gets a proof from there. This is the whole list, and `tests/test_structure.py` checks it.
 """
 
 from importlib import import_module
@@ -21,7 +21,7 @@ OFFERS = {
 
 
 def offered(name: str) -> Any:
-    """What is offered under that name."""
+    """What another room offers under that name."""
     return loaded(OFFERS[name])
 
 

@@ -23,7 +23,7 @@ from handloom.core.trace import trace
 
 @dataclass(frozen=True)
 class Score:
-    """The tokens of a text and, for each, the natural logarithm of its probability given all before it."""
+    """The tokens of a text and the natural logarithm of each one's probability given all tokens before it."""
 
     tokens: tuple[str, ...]
     log_probabilities: tuple[float, ...]
@@ -38,7 +38,7 @@ class Score:
 
     @property
     def perplexity(self) -> float:
-        """As many equally likely tokens would be as hard to tell apart."""
+        """The number of equally likely tokens that would be as hard to predict."""
         try:
             return math.exp(-self.log_probability / len(self.tokens))
         except OverflowError:
@@ -51,7 +51,7 @@ class Score:
 
     @classmethod
     def joined(cls, scores: Iterable["Score"]) -> "Score":
-        """That of several texts, each by itself."""
+        """The score of several texts, each scored by itself."""
         scores = list(scores)
         tokens, logs = (one.tokens for one in scores), (one.log_probabilities for one in scores)
         return cls(tuple(chain.from_iterable(tokens)), tuple(chain.from_iterable(logs)))
@@ -72,20 +72,19 @@ class Score:
 
 
 def score(model: Model, text: str, prompt: str = "", *, end: bool = True, engine: str = "reference") -> Score:
-    """How likely a causal model is to go on with a text from a prompt, and then to end, if the vocabulary has a token
-    for the end and `end` is not False. Where there is no prompt and nothing that begins a text, its first token is
-    taken as given."""
+    """How likely a causal model is to generate a text after a prompt, and then to end, if the vocabulary has an eos and
+    `end` is not False. Without a prompt and without a bos, the first token of the text is taken as given."""
     if not model.config.causal:
-        raise HandloomError("a model that sees both ways gives texts no probability; score one that goes on from texts")
+        raise HandloomError("a model that sees both ways gives texts no probability; score a causal model")
     vocab, given = model.vocab, model.vocab.encode(prompt)
-    said = vocab.encode(text)
-    said = said[1:] if vocab.bos is not None else said
-    if end and vocab.eos is not None and said[-1:] != [vocab.ids[vocab.eos]]:
-        said = [*said, vocab.ids[vocab.eos]]
+    scored = vocab.encode(text)
+    scored = scored[1:] if vocab.bos is not None else scored
+    if end and vocab.eos is not None and scored[-1:] != [vocab.ids[vocab.eos]]:
+        scored = [*scored, vocab.ids[vocab.eos]]
     known = max(1, len(given))  # tokens that are not scored
-    ids = [*given, *said]
+    ids = [*given, *scored]
     if len(ids) <= known:
-        raise HandloomError("there is no token to score; give a text of at least one token after what is given")
+        raise HandloomError("there is no token to score; give a text of at least one token after the prompt")
     if (needed := len(ids) - 1) > model.config.block:
         raise HandloomError(f"the text takes {needed} tokens and the block holds {model.config.block}; shorten it")
     logits = np.asarray(trace(model, ids[:-1], "logits", engine=engine)["logits"], np.float64)[known - 1 :]

@@ -3,7 +3,7 @@
     >>> generator(0, Use.SPLIT).random() == generator(0, Use.SPLIT).random()
     True
 
-The numbers are part of what a seed means: with other numbers an old run would not resume as it was.
+The numbers are part of the meaning of a seed: with other numbers an existing run would not resume exactly.
 """
 
 from enum import IntEnum

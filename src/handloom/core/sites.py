@@ -1,4 +1,4 @@
-"""Sites: the named places of a run where one can look (`want`) and reach in (`edits`).
+"""Sites: the named values of a run that can be recorded (`want`) and replaced (`edits`).
 
 A number in front is the layer. Letters in a shape: T positions, S positions attended to, D model, H heads,
 K head, F hidden, V vocabulary; a batch adds dimensions in front.
@@ -10,8 +10,8 @@ from handloom.core.config import Config
 from handloom.core.errors import HandloomError, shown
 
 SITES_OF_A_LAYER = {
-    "resid_pre": "TD",  # the residual stream as the layer finds it
-    "ln1_scale": "T",  # what the attention's norm divides by
+    "resid_pre": "TD",  # the residual stream before the layer
+    "ln1_scale": "T",  # what the norm of the attention divides by
     "ln1": "TD",  # the norm's output
     "q": "HTK",  # queries
     "k": "HTK",  # keys
@@ -22,14 +22,14 @@ SITES_OF_A_LAYER = {
     "pattern": "HTS",  # what each position attends to: softmax of the scores
     "z": "HTK",  # pattern · values
     "result": "HTD",  # what each head adds to the residual stream
-    "attn_out": "TD",  # what they add together, with the bias
+    "attn_out": "TD",  # the sum of these, with the bias
     "resid_mid": "TD",  # the residual stream between attention and MLP
     "ln2_scale": "T",
     "ln2": "TD",
     "mlp_pre": "TF",  # neurons before the activation
     "mlp_post": "TF",  # and after
     "mlp_out": "TD",  # what the MLP adds to the residual stream
-    "resid_post": "TD",  # the residual stream as the layer leaves it
+    "resid_post": "TD",  # the residual stream after the layer
 }
 ATTENTION = {"q", "k", "v", "rot_q", "rot_k", "scores", "pattern", "z", "result", "ln1", "ln1_scale"}
 NEURONS = {"mlp_pre", "mlp_post", "ln2", "ln2_scale"}
@@ -68,7 +68,7 @@ def has(config: Config, name: str) -> bool:
 
 
 def match(pattern: object, known: dict[str, str]) -> list[str]:
-    """The sites a name or a pattern such as `*.pattern` stands for."""
+    """The sites that a name, or a pattern such as `*.pattern`, stands for."""
     found = [site for site in known if isinstance(pattern, str) and fnmatchcase(site, pattern)]
     if not found:
         raise HandloomError(f"no site {shown(pattern)} in this model; its sites are {listed(known)}")
@@ -76,9 +76,9 @@ def match(pattern: object, known: dict[str, str]) -> list[str]:
 
 
 def listed(known: dict[str, str]) -> str:
-    """The names, those of the layers beyond the first left out where there are many."""
+    """The names; of three or more layers only those of the first."""
     layers = {site.partition(".")[0] for site in known if "." in site}
     if len(layers) > 2:
         short = [site for site in known if "." not in site or site.startswith("0.")]
-        return f"{', '.join(short)}, and as for layer 0 so for 1 to {len(layers) - 1}"
+        return f"{', '.join(short)}, and the same for layers 1 to {len(layers) - 1}"
     return ", ".join(known)

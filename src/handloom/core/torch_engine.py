@@ -5,13 +5,15 @@ if there is one. Same sites, same edits.
     params = tensors(model, grad=True)       weights to differentiate by
     compute(model.config, params, tokens)    a run that autograd follows
 
-It differs from the reference only in how: queries, keys and values come out of one matrix product, attention is
-PyTorch's fused kernel unless its inside is asked for, and heads are summed in the product with W_O.
+It differs from the reference only in method: queries, keys and values come out of one matrix product, attention is
+PyTorch's fused kernel unless its scores or pattern are wanted, and the product with W_O sums over heads.
 """
 
+import ctypes
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from itertools import chain
 from typing import Any
 
@@ -37,7 +39,7 @@ def tensors(
     device: str | torch.device | None = None,
     grad: bool = False,
 ) -> Params:
-    """The model's weights as tensors: of its own dtype and on the GPU if there is one, unless told otherwise."""
+    """The model's weights as tensors, by default of its own dtype and on the GPU if there is one."""
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     flat = {
         name: torch.tensor(array, dtype=dtype, device=device, requires_grad=grad) for name, array in model.flat.items()
@@ -53,7 +55,7 @@ def forward(
     dtype: torch.dtype | None = None,
     device: str | torch.device | None = None,
 ) -> tuple[Tensor, Trace]:
-    """Run a model on tokens (..., T). Gives the logits (..., T, V) and what was asked for."""
+    """Run a model on tokens (..., T). Gives the logits (..., T, V) and the wanted sites."""
     with torch.no_grad():
         return compute(model.config, tensors(model, dtype, device), tokens, want, edits)
 
@@ -67,8 +69,8 @@ def compute(
     past: "Past | None" = None,
     last: int | None = None,
 ) -> tuple[Tensor, Trace]:
-    """The run itself, on given tensors; autograd follows it. Tokens checked, in any batch shape. With `last`, only the
-    logits of so many positions at the end: the last layer's MLP and what follows it are not run for the others."""
+    """The run itself, on given tensors; autograd follows it. Tokens are checked, in any batch shape. With `last`,
+    only the logits of that many positions at the end: the last layer's MLP and what follows are not run for others."""
     W_E = p["W_E"]
     ids = torch.as_tensor(check_tokens(config, tokens), device=W_E.device)
     tap = Tap(config, ids, want, edits, cast, torch.clone)
@@ -163,8 +165,8 @@ def fused(p: Params) -> tuple[Tensor, Tensor | None]:
 def attend(config: Config, q: Tensor, k: Tensor, v: Tensor, i: int, tap: Tap, past: "Past | None") -> Tensor:
     """softmax(q·k / √K) · v over the positions each may see.
 
-    PyTorch's fused kernel does it, unless one looks inside, or goes on from a past: for single queries the kernel was
-    measured slower than two products."""
+    PyTorch's fused kernel computes it, unless the inside is wanted or edited, or a past is continued: for single
+    queries the kernel was measured slower than two products."""
     mask = None
     first = past is None or past.total == q.shape[-2]  # nothing came before: q, k and v are all there is
     if past:
@@ -279,9 +281,9 @@ class Past:
             self.grow(min(self.total + self.total // 8 + 8, self.block))
 
     def grow(self, room: int) -> None:
-        """Make room for more positions, but for few: the less unused room lies between rows, the faster they are read,
-        and that more than pays for copying them more often. They are copied into memory that was in use before, for
-        fresh memory costs more than copying does (docs/LOG.md has the numbers)."""
+        """Make room for a few more positions: with less unused room between them rows are read faster, which more than
+        pays for copying them more often. They are copied into memory that was in use before, for fresh memory costs
+        more than copying (docs/LOG.md has the numbers)."""
         fresh = room > self.held
         if fresh:
             self.held = min(max(room, 2 * self.held), self.block)
@@ -302,7 +304,7 @@ class Past:
         return flat[: math.prod(shape)].view(shape)
 
     def extend(self, i: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Keep the new keys and values; all there are now, and which of them each query may see."""
+        """Keep the new keys and values; all keys and values so far, and which of them each query may see."""
         all_k, all_v = (self.laid_out(flat, self.room) for flat in self.kept[2 * i : 2 * i + 2])
         for kept, new in ((all_k, k), (all_v, v)):
             if self.even:
@@ -313,7 +315,7 @@ class Past:
         return all_k[:, :, : self.total], all_v[:, :, : self.total], self.mask
 
     def keep(self, slots: list[int]) -> None:
-        """Let go of all rows but these."""
+        """Keep only these rows."""
         self.kept = [self.laid_out(flat, self.room)[slots].flatten() for flat in self.kept]
         self.lengths = self.lengths[slots]
         self.held = self.room
@@ -321,7 +323,7 @@ class Past:
 
 
 class Decoder:
-    """What `decoding.py` asks of an engine, with one Past for a whole batch."""
+    """What `decoding.py` needs of an engine, with one Past for a whole batch."""
 
     def __init__(self, model: Model) -> None:
         self.config, self.params = model.config, tensors(model)
@@ -332,15 +334,17 @@ class Decoder:
     def advance(self, rows: Sequence[int], tokens: Sequence[Sequence[int]]) -> Array:
         """Feed each row its next tokens; the logits (B, V) after the last of them. Rows not named are finished.
 
-        The first call brings the prompts, of any lengths; later calls one token a row."""
+        The first call brings the prompts, of any lengths; later calls one token per row."""
         if not self.rows:
             self.rows = list(rows)
             self.past = Past(self.config, self.params, len(rows))
-        elif len(rows) <= 0.75 * len(self.rows):  # copying what stays pays only when enough has gone
+        elif len(rows) <= 0.75 * len(self.rows):  # copying the rest pays only when enough rows have left
             self.past.keep(self.slots(rows))
             self.rows = list(rows)
         slots = self.slots(rows)
-        counts = np.ones(len(self.rows), np.int64)  # finished rows that are still here get a token too: all stay even
+        counts = np.ones(
+            len(self.rows), np.int64
+        )  # finished rows that are still in the batch get a token too: all stay even
         counts[slots] = [len(new) for new in tokens]
         fed = np.zeros((len(slots), counts.max()), np.int64)
         fed[np.arange(counts.max()) < counts[slots, None]] = np.fromiter(chain.from_iterable(tokens), np.int64)
@@ -357,7 +361,7 @@ class Decoder:
         return logits[torch.as_tensor(slots, device=logits.device), last].double().cpu().numpy()
 
     def rerun(self, windows: Any, edits: Edits | None = None, last: int | None = None) -> Array:
-        """The logits (..., T, V) of windows (..., T), run from the beginning; those of the last positions, if told."""
+        """The logits (..., T, V) of windows (..., T), run from the beginning; or only those of the `last` positions."""
         with torch.no_grad():
             logits, _ = compute(self.config, self.params, windows, edits=edits, last=last)
         return logits.double().cpu().numpy()
@@ -370,15 +374,19 @@ class Decoder:
         return [place[row] for row in rows]
 
 
-@contextmanager
-def workers(useful: int) -> Iterator[int]:
-    """How many Decoders may run at once. If several, each has one core: threads started in this context do
-    not spread an operation over several."""
-    threads = torch.get_num_threads()
-    count = 1 if torch.cuda.is_available() else max(1, min(useful, threads))
-    if count > 1:
-        torch.set_num_threads(1)  # threads begin with what was set last
-    try:
-        yield count
-    finally:
-        torch.set_num_threads(threads)
+def threads(useful: int) -> int:
+    """How many Decoders run at once: up to one per core, and one on a GPU."""
+    return 1 if torch.cuda.is_available() else max(1, min(useful, torch.get_num_threads()))
+
+
+def pool(count: int) -> ThreadPoolExecutor:
+    """Threads that each keep to one core, so that the operations of one do not wait for the cores of another."""
+    return ThreadPoolExecutor(count, initializer=keep_to_one_core)
+
+
+def keep_to_one_core() -> None:
+    """Run all operations of the calling thread on one core, from now on. OpenMP counts this per thread; torch's own
+    set_num_threads would also change MKL and what every later thread begins with."""
+    torch.get_num_threads()  # PyTorch sets a thread's count at its first use: let that be now, not after the next line
+    with suppress(AttributeError):  # PyTorch built without OpenMP: its threads then share one pool
+        ctypes.CDLL(torch._C.__file__).omp_set_num_threads(1)

@@ -1,4 +1,4 @@
-"""Traces: what one run computed, site by site, and how a run is changed on the way.
+"""Traces: what one run computed, site by site, and edits, which change a run on the way.
 
 Reading is data, not hooks. A run is given the names of the sites to record (`want`) and, for sites to change, a
 replacement or a function (`edits`); the engines send every value through a `Tap`, which does both.
@@ -22,7 +22,7 @@ Want = str | tuple[str, ...] | list[str] | set[str] | frozenset[str]
 
 
 class Trace(Mapping[str, Any]):
-    """What a run computed, by site: only the sites asked for."""
+    """What a run computed, by site: only the wanted sites."""
 
     def __init__(self, tokens: Any) -> None:
         self.tokens = tokens
@@ -52,8 +52,8 @@ class Trace(Mapping[str, Any]):
 def trace(
     model: "Model", tokens: Any, want: Want = "*", edits: Edits | None = None, engine: str = "reference"
 ) -> Trace:
-    """Run a model once on a text or on token ids and keep what it computed at the wanted sites (all by default).
-    Several texts, of equally many tokens, or several rows of ids add a dimension in front."""
+    """Run a model once on a text or on token ids and record the values at the wanted sites (by default all). Several
+    texts with equal numbers of tokens, or several rows of ids, add a dimension in front."""
     from handloom.core.engines import choose_engine  # which is typed by what is above
 
     ids: Any = model.vocab.encode(tokens) if isinstance(tokens, str) else tokens
@@ -61,14 +61,14 @@ def trace(
         ids = [model.vocab.encode(text) for text in tokens]
         if len(lengths := {len(row) for row in ids}) > 1:
             raise HandloomError(
-                f"texts that are traced together must have equally many tokens, and these have {min(lengths)} to "
-                f"{max(lengths)}; trace them one by one"
+                f"texts that are traced together must have the same number of tokens, and these have {min(lengths)} to "
+                f"{max(lengths)}; trace them one at a time"
             )
     return choose_engine(engine).forward(model, ids, want, edits)[1]
 
 
 class Tap:
-    """Through which an engine sends every value: records what is wanted, applies edits."""
+    """An engine sends every value through a Tap, which records what is wanted and applies edits."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class Tap:
             if not isinstance(edits, Mapping | None):
                 raise HandloomError(f"edits={shown(edits)} must be a dict from sites to what they become")
             for pattern, edit in sorted((edits or {}).items(), key=lambda item: item[0] in known):
-                self.edits |= dict.fromkeys(match(pattern, known), edit)  # a site's own name comes last, and holds
+                self.edits |= dict.fromkeys(match(pattern, known), edit)  # a site's own name comes last, and wins
 
     def __call__(self, site: str, value: Any) -> Any:
         if self.idle:

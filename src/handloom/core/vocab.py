@@ -1,4 +1,4 @@
-"""Vocab: which tokens there are, and how text becomes tokens and tokens become text.
+"""Vocab: the tokens, and how text becomes tokens and tokens become text.
 
     >>> letters = Vocab.of("abc", eos="<eos>")              # characters, written without a separator
     >>> letters.encode("cab"), letters.decode([0, 1, 3])
@@ -18,7 +18,7 @@ from typing import Any
 
 from handloom.core.errors import HandloomError, counted, shown
 
-MOST_NUMBERS = 2_000_000  # tokens that are made rather than given
+MOST_NUMBERS = 2_000_000  # tokens of Vocab.numbers
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Vocab:
             )
         if len(self.ids) < len(self.tokens):
             twice = next(token for i, token in enumerate(self.tokens) if self.ids[token] != i)
-            raise HandloomError(f"Vocab: the token {shown(twice)} is there twice; every token needs a name of its own")
+            raise HandloomError(f"Vocab: the token {shown(twice)} occurs twice; give every token a name of its own")
         if self.separator not in ("", " "):
             raise HandloomError(f"Vocab: separator={shown(self.separator)} must be '' or ' '")
         for part in ("bos", "eos", "pad"):
@@ -87,7 +87,7 @@ class Vocab:
         return [self.ids[self.bos], *ids] if self.bos is not None and ids[:1] != [self.ids[self.bos]] else ids
 
     def decode(self, ids: Sequence[int], specials: bool = False) -> str:
-        """Ids to text, special tokens left out unless asked for."""
+        """Ids to text, by default without special tokens."""
         if wrong := [i for i in ids if not 0 <= i < len(self)]:
             raise HandloomError(f"token {shown(wrong[0])} is not in the vocabulary; tokens are 0 to {len(self) - 1}")
         hidden = () if specials else self.specials
@@ -100,7 +100,7 @@ class Vocab:
 
     @cached_property
     def _pieces(self) -> re.Pattern[str]:
-        """Matches the longest token that fits, or any one character (which `id` then refuses)."""
+        """Matches the longest token that fits, or any one character (for which `id` raises an error)."""
         longest_first = sorted(self.tokens, key=len, reverse=True)
         return re.compile("|".join([*map(re.escape, longest_first), "."]), re.DOTALL)
 

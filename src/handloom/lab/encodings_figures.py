@@ -16,12 +16,11 @@ import numpy as np
 
 from handloom.core import HandloomError
 from handloom.core.arrays import Array
+from handloom.core.callbacks import Progress
 from handloom.core.reference import softmax
 from handloom.view.colours import BLUE, ORANGE, rgb
 from handloom.view.figures.figure import matplotlib_parts
 from handloom.write.parts import positions as encodings
-
-Progress = Callable[[int, int], None]
 
 SEEDS = 100  # random encodings are drawn so often
 DIMENSIONS = (*range(4, 64, 4), *range(64, 257, 16))

@@ -10,7 +10,7 @@ A run stops once every entry is right.
 
 import multiprocessing
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,11 +20,10 @@ from typing import Any
 import numpy as np
 
 from handloom.core.arrays import Array
+from handloom.core.callbacks import Progress
 from handloom.core.checks import whole
 from handloom.tasks.lookup import Table, random_table
 from handloom.write.book.lookup import Adam, optimise, precision
-
-Progress = Callable[[int, int], None]
 
 QUICK: dict[str, Any] = {"entries": (10, 30), "vocabs": (10, 100), "dims": (2, 5, 10), "runs": 2}
 

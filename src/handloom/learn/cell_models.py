@@ -8,7 +8,6 @@ The file is that of core/files.py, with the entry `handloom-cells` in its metada
 
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, overload
@@ -23,6 +22,7 @@ from handloom.core.model import fixed
 from handloom.core.params import check_finite
 from handloom.core.trace import Edits
 from handloom.learn.cells import Cells, State
+from handloom.learn.kinds import CELLS_ENTRY
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -75,7 +75,7 @@ def check_arrays(network: Cells, arrays: Mapping[str, Any]) -> None:
 
 def save(model: CellModel, path: str | os.PathLike[str]) -> None:
     """Write a model file. If interrupted, the existing file stays."""
-    files.write_model(path, files.CELLS, model.network.to_json(), model.vocab, model.notes, dict(model.arrays))
+    files.write_model(path, CELLS_ENTRY, model.network.to_json(), model.vocab, model.notes, dict(model.arrays))
 
 
 def load(path: str | os.PathLike[str]) -> Model | CellModel:
@@ -85,9 +85,9 @@ def load(path: str | os.PathLike[str]) -> Model | CellModel:
 
 def read(file: Any) -> Model | CellModel:
     metadata = file.metadata() or {}
-    if files.CELLS not in metadata:
+    if CELLS_ENTRY not in metadata:
         return files.read(file)
-    about = files.read_about(metadata, files.CELLS)
+    about = files.read_about(metadata, CELLS_ENTRY)
     network, vocab = Cells.from_json(about["config"]), Vocab.from_json(about["vocab"])
     arrays = files.read_arrays(file, about, lambda described: check_arrays(network, described))
     return CellModel(network, arrays, vocab, about["notes"])
@@ -99,8 +99,8 @@ class CellEngine:
     def Decoder(self, model: CellModel) -> "CellDecoder":
         return CellDecoder(model)
 
-    def workers(self, useful: int) -> AbstractContextManager[int]:
-        return torch_engine.workers(useful)
+    threads = staticmethod(torch_engine.threads)
+    pool = staticmethod(torch_engine.pool)
 
 
 class CellDecoder:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from handloom.core import Config, HandloomError, Model, Vocab
 from handloom.core.errors import shown, told
-from handloom.core.files import holds_cells
+from handloom.core.files import entry_of
 from handloom.core.finding import find, find_file, is_program
 from handloom.learn.batches import MASK
 from handloom.learn.data import Strings
@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # networks of cells need torch, and are loaded where they are
     from handloom.learn.cell_learner import CellLearner
     from handloom.learn.cell_models import CellModel
 
+CELLS_ENTRY = "handloom-cells"  # of the metadata of a model file that holds a network of cells
 CELLS: dict[str, dict[str, int]] = {  # on torch's own modules, with default sizes: makemore's where it has one
     "mlp": {"d_model": 64, "d_ff": 64, "context": 16},
     **{kind: {"d_model": 64, "d_ff": 64, "layers": 1} for kind in ("rnn", "gru", "lstm")},
@@ -162,7 +163,7 @@ def find_either(model: "Model | CellModel | str | os.PathLike[str]") -> "tuple[M
     if not isinstance(model, str | os.PathLike):
         return model, None
     file = None if is_program(model) else find_file(model)
-    if file is None or file.suffix == ".taotp" or not holds_cells(file):
+    if file is None or file.suffix == ".taotp" or entry_of(file) != CELLS_ENTRY:
         return find(model)
     with needing_torch():
         from handloom.learn.cell_models import load

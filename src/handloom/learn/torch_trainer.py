@@ -6,7 +6,6 @@ own core, so that no small operation waits for another core. The lanes' gradient
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from math import prod
 
@@ -55,7 +54,7 @@ class TorchTrainer:
         if moments:
             self.restore(moments)
         self.lanes = [Lane(self, self.processes.rank * self.count + i) for i in range(self.count)]
-        self.pool = ThreadPoolExecutor(min(self.count, cores(device)))
+        self.pool = torch_engine.pool(min(self.count, cores(device)))
 
     def adamw(self) -> torch.optim.AdamW:
         groups = []
@@ -120,10 +119,8 @@ class TorchTrainer:
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
-        """Around steps: while several lanes run, an operation keeps to the core of its lane. torch knows only one
-        number of threads, for the whole process, so `torch_engine.workers` sets it and restores it afterwards."""
-        with torch_engine.workers(len(self.lanes)):
-            yield
+        """Around steps."""
+        yield
 
     def arrays(self) -> Arrays:
         """The current weights, all of them."""

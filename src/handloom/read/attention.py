@@ -4,7 +4,7 @@ rows = strings_for(model, task, 200, seed=0)
 mean_attention(model, rows)  # (layers, heads, T, T)
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Any
 
@@ -12,12 +12,12 @@ import numpy as np
 
 from handloom.core import HandloomError, Model, choose_engine, generate
 from handloom.core.arrays import Array
+from handloom.core.callbacks import Progress
 from handloom.core.checks import check_tokens
 from handloom.core.seeds import Use, generator
 from handloom.tasks import Language, Learnable
 from handloom.tasks.language import drawn
 
-Progress = Callable[[int, int], None]
 AT_ONCE = 4_000_000  # numbers of patterns computed together
 FEW = 5_000  # tokens up to which loading torch takes longer than it saves
 

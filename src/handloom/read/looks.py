@@ -11,7 +11,7 @@ most among the digits that are not marked.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -20,10 +20,10 @@ import numpy as np
 
 from handloom.core import Model, choose_engine
 from handloom.core.arrays import Array
+from handloom.core.callbacks import Progress
 from handloom.core.reference import softmax
 from handloom.read.attention import as_array, fast_engine
 
-Progress = Callable[[int, int], None]
 FEWEST = 20  # strings for a test
 RUNS = 10  # of the model, about, to test the looks from one digit
 LEAST, ERRORS, MOST_HEADS = 0.01, 4.0, 0.9  # what an effect must exceed, as above

@@ -7,10 +7,10 @@
     >>> full_name("book/sort:n=5")
     'sort-distinct:n=5,block=100'
 
-A rule alone, `s[13]==s[22]`, is short for strings:rule=s[13]==s[22]. Instead of a name there may be a file: any text
-file, one string a line, of characters or of words (`poems.txt:tokens=words`); or a Python file of one's own that
-defines `task`, a Task or a Language, or a function that makes one (examples/task.py). The name of a program stands for
-its task, with the program's parameters; where a program and a task have one name, they mean the same.
+A rule alone, `s[13]==s[22]`, is short for strings:rule=s[13]==s[22]. A file may stand in place of a name: any text file
+with one string per line, of characters or of words (`poems.txt:tokens=words`); or a user's Python file that defines
+`task`, a Task or a Language, or a function that makes one (examples/task.py). The name of a program stands for its
+task, with the program's parameters. If a program and a task have the same name, they mean the same task.
 """
 
 import functools
@@ -38,38 +38,38 @@ TASKS = {
     "fibonacci": Entry("sequences in which each number is the sum of the two before it", "fibonacci:fibonacci"),
     "mangled": Entry("such sequences with their digits tampered with", "fibonacci:mangled"),
     "grid": Entry("grids of 0 and 1 with no two 1s at certain distances", "grids:grid"),
-    "addition": Entry("the sum of two numbers of so many digits", "sums:addition"),
-    "unpadded-addition": Entry("the same without zeros in front", "products:unpadded_addition"),
+    "addition": Entry("the sum of two numbers of a given number of digits", "sums:addition"),
+    "unpadded-addition": Entry("the same without leading zeros", "products:unpadded_addition"),
     "multiplication": Entry("the product of two numbers", "products:multiplication"),
     "sort": Entry("numbers in ascending order", "sorting:ascending_with_repeats"),
-    "sort-distinct": Entry("the same of different numbers", "sorting:ascending"),
+    "sort-distinct": Entry("the same, with all numbers different", "sorting:ascending"),
     "sort-digits": Entry("numbers of several digits in ascending order", "digit_sorting:ascending_digits"),
     "min": Entry("the smallest of some numbers", "extremes:minimum"),
     "max": Entry("the largest of some numbers", "extremes:maximum"),
-    "search": Entry("what followed the last tokens before", "search:search"),
+    "search": Entry("what followed the last tokens when they occurred before", "search:search"),
     "lookup": Entry("the value of a key in a random table", "lookup:lookup"),
     "sum": Entry("the sum of two digits, modulo their base", "sums:digit_sum"),
     "modular-sum": Entry("the last digit of the sum of two numbers", "sums:modular_addition"),
-    "message": Entry("a message, from its beginning or from where it was left off", "message:message"),
+    "message": Entry("a message, or the rest of it", "message:message"),
     "ascii-message": Entry("the same in an alphabet of 256 characters", "message:ascii_message"),
     "gcd": Entry("the greatest common divisor of two numbers", "numbers:gcd"),
-    "modular-addition": Entry("the sum of two numbers, modulo a third", "numbers:modular_addition"),
+    "modular-addition": Entry("the sum of two numbers, modulo a third", "numbers:addition_modulo"),
     "matrix-product": Entry("the product of two small matrices", "matrices:matrix_product"),
     "matrix-inverse": Entry("the inverse of a small matrix", "matrices:matrix_inverse"),
     "eigenvalues": Entry("the eigenvalues of a small symmetric matrix", "matrices:eigenvalues"),
-    "induction": Entry("what followed a token when it was there before", "sequences:induction"),
-    "hops": Entry("the same, several times over", "sequences:hops"),
-    "markov": Entry("Markov chains, each with chances of its own", "sequences:markov"),
+    "induction": Entry("what followed the last token when it occurred before", "sequences:induction"),
+    "hops": Entry("the same, several times in a row", "sequences:hops"),
+    "markov": Entry("Markov chains, each with its own transition probabilities", "sequences:markov"),
     "parity": Entry("whether the number of 1s is odd", "sequences:parity"),
     "dyck": Entry("balanced brackets", "sequences:dyck"),
 }
 
-RULE = re.compile(r"s\[|[=!<>]=|[<>]|\b(?:sum|count)\(")  # what a rule has, and hardly the name of a file
+RULE = re.compile(r"s\[|[=!<>]=|[<>]|\b(?:sum|count)\(")  # every rule has one of these, few names of files do
 USERS = Wanted("task", (Task, Language), "a Task or a Language")
 
 
 def task(name: str | Path, **parameters: Any) -> Task | Language:
-    """A Task or a Language, by its name or from a file. Parameters may stand in the name."""
+    """A Task or a Language, by its name or from a file. Parameters may be part of the name."""
     name = str(name)
     if named := resolve(name, parameters):
         known, values = named
@@ -79,13 +79,13 @@ def task(name: str | Path, **parameters: Any) -> Task | Language:
         return from_file(*file, **parameters)
     known = name.partition(":")[0]
     near = nearest(known, [*TASKS, *offered("programs")])
-    hint = f"did you mean {near}?" if near else f"there are {', '.join(TASKS)}, or give a file"
+    hint = f"did you mean {near}?" if near else f"the tasks are {', '.join(TASKS)}; or give a file"
     raise HandloomError(f"no task and no file {shown(known)}; {hint}")
 
 
 def resolve(name: str, parameters: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
-    """The task of the catalogue that a name stands for, and its parameters as far as they are given; None if that must
-    be a file."""
+    """The task of the catalogue that a name stands for, and the parameters that are given; None if it is not in the
+    catalogue, so that it must be a file."""
     known, _, text = name.partition(":")
     if known in TASKS:
         return known, given(known, TASKS[known].make, text, parameters)
@@ -98,8 +98,8 @@ def resolve(name: str, parameters: Mapping[str, Any]) -> tuple[str, dict[str, An
 
 
 def full_name(name: str) -> str:
-    """What a model's notes say of its task: the name with all parameters, also those at their defaults; of a file of
-    one's own its name without the folder."""
+    """A task's name as a model's notes have it: with all parameters, including defaults; of a user's file, the file's
+    name without the folder."""
     if named := resolve(name, {}):
         known, values = named
         defaults = {key: p.default for key, p in parameters_of(known, TASKS[known].make).items()}
@@ -109,7 +109,7 @@ def full_name(name: str) -> str:
 
 
 def from_file(path: Path, text: str = "", **parameters: Any) -> Task | Language:
-    """What a user's own file says, with the parameters behind its name."""
+    """The task in a user's own file, with the parameters behind the file's name."""
     make: Callable[..., Task | Language] = functools.partial(text_file, path)
     if path.suffix == ".py":
         make = defined(path, USERS, bool(text or parameters))
@@ -129,6 +129,6 @@ def users_file(name: str) -> tuple[Path, str] | None:
 
 
 def is_rule(name: str) -> bool:
-    """Whether it is a rule and nothing else, such as s[13]==s[22] or count(1)%2==0."""
+    """Whether a name is a rule by itself, such as s[13]==s[22] or count(1)%2==0."""
     known = name.partition(":")[0]
     return bool(RULE.search(known)) and known not in TASKS and not users_file(name)

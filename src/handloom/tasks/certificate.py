@@ -1,26 +1,26 @@
-"""A Certificate: what was checked of a model against its task, and how it came out."""
+"""A Certificate: how a model was checked against its task, and the result."""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from handloom.core import Model
+from handloom.core.callbacks import Progress
 
-ORDERS = 3  # of summation, besides the one that the model's dimensions are in
-Progress = Callable[[int, int], None]  # how much is done, of how much
+ORDERS = 3  # of summation, besides the order of the model's dimensions
 
 
 @dataclass(frozen=True)
 class Certificate:
     """`method` is exhaustive (every input was run), proof (an argument, which `how` names, covers them all) or sampled
-    (the hard cases and random ones). `wrong` is the number of inputs that came out wrong, and `counterexample` the
-    first of them, with what the model gave and what is right.
+    (the hard cases and random ones). `wrong` is the number of inputs with a wrong output, and `counterexample` the
+    first of them, with the model's output and the right one.
 
-    The margin is the least by which the logit of a right token exceeded that of the next best; it is below 0 where the
-    answer is wrong. `ties` is the number of inputs that rounding errors decide, as the two logits are equal but for
-    these: greedy decoding takes the token with the lower id where they are equal, and another machine, which rounds
-    otherwise, may take the other one. `orders` tells in how many other orders of summation, of the three that are tried
-    on some of the inputs, an answer comes out wrong: there, too, rounding decides."""
+    The margin is the least by which the logit of a right token exceeded that of the next best; it is below 0 if an
+    output is wrong. `ties` is the number of inputs that rounding errors decide, because the two logits differ by no
+    more than these: of equal logits greedy decoding takes the token with the lower id, and another machine, which
+    rounds differently, may take the other. `orders` is in how many of three other orders of summation, tried on some of
+    the inputs, an output is wrong: rounding decides there too."""
 
     method: str
     inputs: int

@@ -1,15 +1,14 @@
-"""Certifying: a model is run on the inputs of its task and held against the oracle.
+"""Certifying: a model is run on the inputs of its task and checked against the oracle.
 
     >>> print(certify("min:n=5"))
     right on all 3,905 inputs (exhaustive), float64, smallest margin 0.4
 
-An input is right if greedy decoding gives the oracle's answer and nothing else. That is checked in one run: with the
-right answer fed as input, the model must want each of its tokens next.
+An output is right if greedy decoding gives the oracle's answer and nothing else. One run checks that: with the right
+answer fed as input, the model must predict each of its tokens next.
 """
 
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -19,24 +18,26 @@ import numpy as np
 
 from handloom.core import Config, HandloomError, Model, count
 from handloom.core.arrays import Array
+from handloom.core.callbacks import Progress
 from handloom.core.checks import whole
 from handloom.core.engines import Decoder, choose_engine
-from handloom.core.errors import shown, told
+from handloom.core.errors import in_users_code, shown
 from handloom.core.finding import find
 from handloom.core.registry import offered
 from handloom.core.transforms import shuffle
-from handloom.tasks.catalogue import task as task_named
-from handloom.tasks.certificate import ORDERS, Certificate, Progress, Prove
+from handloom.tasks import catalogue
+from handloom.tasks.certificate import ORDERS, Certificate, Prove
 from handloom.tasks.of_model import task_of
 from handloom.tasks.task import Ids, Task, whole_within
 
-ALL = 2_000_000  # up to so many inputs all are tried,
+ALL = 2_000_000  # up to this many inputs, all are run,
 WORK = 4 * 10**11  # if that takes minutes at most: inputs times parameters
 LITTLE = 5 * 10**7  # inputs times positions times parameters: a second, in which torch would not even be loaded
 SAMPLES = 10_000
-FEW = 10_000  # hard inputs that are looked at before all are tried
-REORDERED = 200  # inputs tried in other orders of summation
+FEW = 10_000  # hard inputs that are measured before all are run
+REORDERED = 200  # inputs run in other orders of summation
 MEMORY = 2**19  # numbers in the largest array of one run: larger ones are no faster
+NO_INPUTS = "the task could not make its inputs"
 
 
 def certify(
@@ -48,13 +49,13 @@ def certify(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Certificate:
-    """Run a model on every input of a task: the one its notes name, by default. Where there are more than two million,
-    or the model is large, its program's own proof is tried, if it has one; it is about float64. Failing that, or if
-    `samples` says how many, the hard inputs are run and then random ones. `everything` runs all inputs, however long it
+    """Run a model on every input of a task, by default the one that its notes name. If there are more than two million,
+    or the model is large, its program's own proof is tried, if it has one; it is about float64. Failing that, or with
+    `samples`, that many inputs are run: the hard ones, then random ones. `everything` runs all inputs, however long it
     takes. Model and task are values or names: `certify("addition:digits=2")`."""
     model, folder = find(model)
     prove = offered("prover_of")(model) if task is None and samples is None else None
-    task = questions(model, task, folder)
+    task = task_to_check(model, task, folder)
     model = in_dtype(model, dtype)
     total = None if task.count is None else whole("the task's count", task.count, 1)
     few = total is not None and total <= ALL and total * count(model).total <= WORK
@@ -62,7 +63,7 @@ def certify(
         return proof
     if task.every is not None and total is not None and (everything or (samples is None and few)):
         method, most, inputs = "exhaustive", total, every_input(task)
-        for prompt in islice(some_inputs(task), FEW):  # the longest are among them, and need not be waited for
+        for prompt in islice(some_inputs(task), FEW):  # the longest are among them: they need not come last
             check_fits(model, prompt, answered(task, prompt))
     else:
         most = whole_within("samples", SAMPLES if samples is None else samples, 1, 10**9)
@@ -74,19 +75,19 @@ def certify(
     return replace(certificate, orders=wrong_orders(model, task, min(most, REORDERED)))
 
 
-def questions(model: Model, task: Task | str | None, folder: Path | None) -> Task:
-    """The task to hold a model against, if that can be done."""
-    chosen: Any = task_named(task) if isinstance(task, str) else task or task_of(model, folder)
+def task_to_check(model: Model, task: Task | str | None, folder: Path | None) -> Task:
+    """The task to check a model against, if that is possible."""
+    chosen: Any = catalogue.task(task) if isinstance(task, str) else task or task_of(model, folder)
     if chosen is None:
         raise HandloomError("the model's notes name no task, so that it is not known; name it, as in addition:digits=2")
     if not isinstance(chosen, Task):
-        raise HandloomError("a task of strings has no questions with right answers to certify; samples are judged")
+        raise HandloomError("a task of strings has no questions with right answers to certify; judge samples instead")
     if tuple(model.vocab.tokens) != tuple(chosen.vocab.tokens):
         raise HandloomError(
             f"the model's tokens are not the task's: {model.vocab.sample()} against {chosen.vocab.sample()}"
         )
     if chosen.near is not None:
-        raise HandloomError("this task takes answers that are near the right one, and here only exact ones count")
+        raise HandloomError("this task accepts answers near the right one, and a certificate counts only exact ones")
     return chosen
 
 
@@ -102,7 +103,7 @@ def proven(prove: Prove, model: Model, total: int | None, progress: Progress | N
 
 
 def tried(model: Model, task: Task, method: str, inputs: Iterable[Ids], most: int, progress: Progress) -> Certificate:
-    """The certificate of a model that is run on these inputs, as many as there should be."""
+    """The certificate of a model that is run on these inputs, of which there should be `most`."""
     decoder, rounding = decoder_of(model, most), rounding_of(model)
     done, wrong, ties, margin, first = 0, 0, 0, np.inf, None
     for prompts, answers in batches(model, task, inputs):
@@ -115,21 +116,21 @@ def tried(model: Model, task: Task, method: str, inputs: Iterable[Ids], most: in
             first = explained(task, prompts[i], ran.output[i].tolist(), answers[i])
         progress(done, most)
     if done != most:
-        raise HandloomError(f"the task says that it has {most:,} inputs, and gives {done:,}; correct its count")
+        raise HandloomError(f"the task's count is {most:,} inputs, and it gave {done:,}; correct its count")
     dtype = str(model.dtype)
     return Certificate(method, done, not wrong, margin, dtype, wrong=wrong, ties=ties, counterexample=first)
 
 
 def wrong_orders(model: Model, task: Task, count: int) -> int:
-    """In how many other orders of summation some of that many inputs come out wrong. The model is shuffled, which
-    changes nothing but the order in which numbers are added up, as other processors do."""
+    """In how many other orders of summation the output for any of `count` inputs is wrong. The model is shuffled, which
+    changes only the order in which numbers are added, as other processors do."""
     inputs, wrong = list(islice(some_inputs(task, np.random.default_rng(0)), count)), 0
     for seed in range(ORDERS):
         other = shuffle(model, seed)
         decoder = decoder_of(other, count)
         runs = (
-            (run(decoder, np.array(asked), np.array(right), 0.0), right)
-            for asked, right in batches(other, task, inputs)
+            (run(decoder, np.array(prompts), np.array(right), 0.0), right)
+            for prompts, right in batches(other, task, inputs)
         )
         wrong += any((ran.output != right).any() for ran, right in runs)
     return wrong
@@ -142,8 +143,8 @@ def in_dtype(model: Model, dtype: str | None) -> Model:
 
 
 def decoder_of(model: Model, inputs: int) -> Decoder:
-    """What runs a model on that many inputs in its dtype: torch, or in float64 the reference, where there is little to
-    do or no torch."""
+    """What runs a model on that many inputs in its dtype: torch; or in float64 the reference, if there is little to do
+    or no torch."""
     if model.dtype == np.float64 and inputs * model.config.block * count(model).total <= LITTLE:
         return choose_engine("reference").Decoder(model)
     try:
@@ -156,31 +157,20 @@ def decoder_of(model: Model, inputs: int) -> Decoder:
 
 def every_input(task: Task) -> Iterator[Ids]:
     assert task.every is not None
-    with users_errors():
+    with in_users_code(NO_INPUTS):
         yield from task.every()
 
 
 def some_inputs(task: Task, rng: np.random.Generator | None = None) -> Iterator[Ids]:
-    """The hard ones and then, with a generator, random ones without end."""
-    with users_errors():
+    """The hard inputs and then, with a generator, random ones without end."""
+    with in_users_code(NO_INPUTS):
         yield from task.hard()
         while rng is not None:
             yield task.draw(rng)
 
 
-@contextmanager
-def users_errors() -> Iterator[None]:
-    """Around functions of a task, which may be a user's own."""
-    try:
-        yield
-    except HandloomError:
-        raise
-    except Exception as error:
-        raise HandloomError(f"the task could not make its inputs: {told(error)}") from error
-
-
 def batches(model: Model, task: Task, inputs: Iterable[list[int]]) -> Iterator[tuple[list[list[int]], list[list[int]]]]:
-    """Inputs with their answers, those of one length together."""
+    """Inputs with their answers, those of equal length together."""
     waiting: dict[tuple[int, int], tuple[list[list[int]], list[list[int]]]] = {}
     for prompt in inputs:
         answer = answered(task, prompt)
@@ -197,7 +187,7 @@ def check_fits(model: Model, prompt: Ids, answer: Ids) -> None:
     if (needed := len(prompt) + len(answer) - 1) > model.config.block:
         raise HandloomError(
             f"the model's block holds {model.config.block} tokens, and a question of this task with its answer "
-            f"takes {needed}; name a task whose questions are shorter"
+            f"takes {needed}; name a task with shorter questions"
         )
 
 
@@ -205,10 +195,8 @@ def answered(task: Task, prompt: Ids) -> Ids:
     """The oracle's answer; a task may be a user's own."""
     if not is_row(prompt):
         raise HandloomError(f"an input of the task must be a list of token ids, and it gave {shown(prompt)}")
-    try:
+    with in_users_code(f"the task could not answer {shown(prompt)}"):
         answer = task.oracle(prompt)
-    except Exception as error:
-        raise HandloomError(f"the task could not answer {shown(prompt)}: {told(error)}") from error
     if answer is None or not is_row(answer):
         raise HandloomError(
             f"an answer must be a list of token ids, and to its own input {shown(prompt)} the task gave {shown(answer)}"
@@ -230,24 +218,23 @@ def as_tokens(task: Task, rows: list[Ids]) -> Array:
     return ids
 
 
-def explained(task: Task, prompt: Ids, said: Ids, answer: Ids) -> tuple[str, str, str]:
-    """What was asked, what was said up to the first token that is wrong (only so far did the model say it by itself),
-    and what would have been right."""
-    vocab, cut = task.vocab, next(i for i, (a, b) in enumerate(zip(said, answer, strict=True), 1) if a != b)
-    goes_on = cut < len(answer) and vocab.tokens[said[cut - 1]] != vocab.eos
-    return vocab.decode(prompt), vocab.decode(said[:cut]) + "…" * goes_on, vocab.decode(answer)
+def explained(task: Task, prompt: Ids, output: Ids, answer: Ids) -> tuple[str, str, str]:
+    """The prompt, the output up to its first wrong token (what follows was predicted after the right answer, not after
+    the model's own), and the right answer."""
+    vocab, cut = task.vocab, next(i for i, (a, b) in enumerate(zip(output, answer, strict=True), 1) if a != b)
+    unfinished = cut < len(answer) and vocab.tokens[output[cut - 1]] != vocab.eos
+    return vocab.decode(prompt), vocab.decode(output[:cut]) + "…" * unfinished, vocab.decode(answer)
 
 
 def largest_array(config: Config, prompt: int, answer: int) -> int:
-    """How many numbers the largest array has for one input. The last layer's MLP sees the answer only."""
+    """The size of the largest array for one input. The last layer's MLP runs on the answer only."""
     T = prompt + answer - 1
     hidden = config.d_ff * (T if config.layers > 1 else answer)
     return max(hidden, T * config.heads * T, T * config.d_model, answer * config.vocab)
 
 
 class Ran(NamedTuple):
-    """Of every input: the smallest margin of its answer's tokens, whether rounding errors decide on it,
-    and what the model gave."""
+    """Per input: the smallest margin of its answer's tokens, whether rounding errors decide it, and the output."""
 
     margins: Array  # (B,)
     tied: Array  # (B,)
@@ -255,7 +242,7 @@ class Ran(NamedTuple):
 
 
 def run(decoder: Decoder, prompts: Array, right: Array, rounding: float) -> Ran:
-    """One run for all. Two logits are tied if they differ by no more than `rounding` of the largest one."""
+    """Run all prompts at once. Two logits are tied if they differ by no more than `rounding` of the largest one."""
     whole = np.concatenate([prompts, right[:, :-1]], axis=1)
     logits = decoder.rerun(whole, last=right.shape[1])  # (B, answer, V)
     output, size = logits.argmax(-1), np.abs(logits).max(-1)
@@ -267,6 +254,6 @@ def run(decoder: Decoder, prompts: Array, right: Array, rounding: float) -> Ran:
 
 
 def rounding_of(model: Model) -> float:
-    """By how much of itself the last product, a sum of d_model terms, may round a logit. (Where rounding errors were
-    made larger on the way, as by the book's constants of 1e8, this is too little: the margin is what it is.)"""
+    """By what part of itself the last product, a sum of d_model terms, may round a logit. (If earlier layers amplify
+    rounding errors, as the book's constants of 1e8 do, this is too little: see the margin.)"""
     return model.config.d_model * float(np.finfo(model.dtype).eps)

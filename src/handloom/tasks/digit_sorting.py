@@ -1,6 +1,6 @@
 """Sort numbers of several digits, where each digit is a token: 42 07 13= gives 07 13 42.
 
-Numbers have a fixed number of digits, with zeros in front, and may repeat. A space, which is a token, stands between
+Numbers have a fixed number of digits, with leading zeros, and may repeat. A space, which is a token, stands between
 them. (The Art of Transformer Programming, chapter 5, exercise 7.)
 """
 
@@ -17,7 +17,7 @@ SOME = 100  # numbers, evenly spread, around which hard inputs are made
 
 
 def ascending_digits(digits: int = 2, length: int = 16, base: int = 10) -> Task:
-    """Up to `length` numbers of so many digits in this base, with repeats, and then =."""
+    """Up to `length` numbers of that many digits in this base, with repeats, and then =."""
     if digits < 1 or length < 1 or not 2 <= base <= 10:
         raise HandloomError(
             "to sort digits takes digits and a length of at least 1 and a base from 2 to 10, "
@@ -36,14 +36,14 @@ def ascending_digits(digits: int = 2, length: int = 16, base: int = 10) -> Task:
         return join(sorted(numbers), base)[:-1] if right else None
 
     def draw(rng: np.random.Generator) -> Ids:
-        """Every place has some digits to choose from, all or few or one, so that beginnings and numbers repeat."""
+        """Every place draws from some digits, all or few or one, so that beginnings and numbers repeat."""
         choices = [rng.permutation(base)[: rng.integers(1, base + 1)] for _ in range(digits)]
         count = rng.integers(1, length + 1)
         return join([[int(rng.choice(some)) for some in choices] for _ in range(count)], base)
 
     def hard() -> Iterator[Ids]:
-        """Two numbers that differ in one place, or in all, one of them once and the other as often as there is room;
-        one number alone, and as often as there is room; neighbours."""
+        """Two numbers that differ in one place, or in all, one of them once and the other as often as fits; one
+        number alone, and as often as fits; neighbours."""
         for a in range(0, values, -(-values // SOME)):
             others = [a + step for place in range(digits) for step in (base**place, -(base**place))]
             for b in sorted({b for b in (*others, values - 1 - a) if 0 <= b < values} - {a}):

@@ -1,4 +1,4 @@
-"""Say the smallest, or the largest, of some numbers."""
+"""The smallest, or the largest, of some numbers."""
 
 from collections.abc import Callable, Iterator
 from itertools import product
@@ -10,7 +10,7 @@ from handloom.tasks.task import Ids, Task, check_longest, count_of_sequences
 
 
 def minimum(n: int = 20, block: int | None = None) -> Task:
-    """The smallest of 1 to `block` numbers (n, unless told) from 0 to n − 1, with repeats."""
+    """The smallest of 1 to `block` numbers (by default n) from 0 to n − 1, with repeats."""
     return extreme(n, block or n, min)
 
 

@@ -7,8 +7,8 @@
     >>> mangle(248, 602)
     '248,602,750,32551,33301'
 
-To a model a digit is only a symbol: with other symbols in their place (`renamed`) the strings look like nothing at all
-to people, and are just as hard for the model.
+To a model a digit is only a symbol: with other symbols in their place (`renamed`) the strings mean nothing to people,
+and are just as hard for the model.
 """
 
 import re
@@ -22,14 +22,14 @@ from handloom.tasks.language import Language
 from handloom.tasks.strings import check_alphabet
 
 SYMBOLS = "0123456789,"
-LONGEST, LARGEST = 1000, 10**18  # how many terms there may be, and what the first two may be below
+LONGEST, LARGEST = 1000, 10**18  # the most terms, and the largest bound on the first two
 
 
 def fibonacci(terms: int = 7, most: int = 1000, symbols: str = "") -> Language:
-    """The first terms of x, y, x + y, …, where x and y are below `most`; perhaps with other symbols instead of the ten
-    digits and the comma."""
+    """The first terms of x, y, x + y, …, where x and y are below `most`; if given, `symbols` replace the ten digits and
+    the comma."""
     if whole("fibonacci: terms", terms, 2) > LONGEST:
-        raise HandloomError(f"fibonacci: terms={terms} must be {LONGEST} at most")
+        raise HandloomError(f"fibonacci: terms={terms} must be at most {LONGEST}")
 
     def write(x: int, y: int) -> str:
         numbers = [x, y]
@@ -72,12 +72,12 @@ def mangle(x: int, y: int) -> str:
 
 def below(name: str, most: int) -> int:
     if whole(f"{name}: most", most, 1) > LARGEST:
-        raise HandloomError(f"{name}: most={shown(most)} must be 10^18 at most")
+        raise HandloomError(f"{name}: most={shown(most)} must be at most 10^18")
     return most
 
 
 def sequences(about: str, write: Callable[[int, int], str], most: int, form: str, longest: int) -> Language:
-    """What `write` makes of two random numbers below `most`."""
+    """The strings that `write` makes of two random numbers below `most`."""
     shape = re.compile(form)
 
     def right(text: str) -> bool:

@@ -4,8 +4,8 @@
     >>> board.right("110" "000" "000"), board.right("101" "000" "000")
     (True, False)
 
-They are drawn cell after cell, as in Wagner's talk Transformers and Makemore: wherever a 1 is allowed it is put with
-probability 1/2. So not all grids are equally likely, and the cells before a cell say all about its chances.
+They are drawn cell by cell, as in Wagner's talk Transformers and Makemore: wherever a 1 is allowed, it is set with
+probability 1/2. So not all grids are equally likely, and the cells before a cell determine its probability.
 """
 
 import re
@@ -23,7 +23,7 @@ LARGEST = 100  # side of a grid
 def grid(side: int = 8, distances: str = "4,5") -> Language:
     """Grids without two 1s at these Euclidean distances: whole numbers or roots such as sqrt(2), with commas."""
     if whole("grid: side", side, 1) > LARGEST:
-        raise HandloomError(f"grid: side={side} must be {LARGEST} at most")
+        raise HandloomError(f"grid: side={side} must be at most {LARGEST}")
     cells = side * side
     forbidding = masks(side, squares(side, distances))
 

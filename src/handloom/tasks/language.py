@@ -4,9 +4,9 @@
     >>> even.verdict([2], [0, 1, 1, 2]), even.verdict([2], [1, 2]), even.verdict([2], [0, 0, 0])
     ('right', 'wrong', 'malformed')
 
-A Task asks, and one answer is right; in a Language the question is always the same, the token that begins a string, and
-every string of it is an answer. A model can be trained on both (`Learnable`). One special token, <end>, stands before a
-string and after it.
+A Task has questions, each with one right answer. In a Language the question is always the same, the token that begins a
+string, and every string of it is a right answer. A model can be trained on both (`Learnable`). One special token,
+<end>, stands before a string and after it.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 
 from handloom.core import HandloomError, Vocab
-from handloom.core.errors import told
+from handloom.core.errors import in_users_code
 from handloom.tasks.task import Ids, Learnable, Verdict
 
 END = "<end>"
@@ -24,19 +24,21 @@ END = "<end>"
 
 @dataclass(frozen=True)
 class Language:
-    """`draw` makes a random string of the language, `right` says whether a string is one, and `formed` whether it is
-    at least of the right form (of a length there is, say); what is not is malformed, not wrong."""
+    """`draw` makes a random string of the language, `right` tells whether a string belongs to it, and `formed` whether
+    it is at least well-formed (of a possible length, say); a string that is not counts as malformed, not as wrong."""
 
     about: str  # for people: "strings of 0 and 1 of length 30 to 40 with s[13]==s[22]"
-    tokens: Sequence[str]  # characters; or longer tokens, which are then written with spaces between them, unless told
-    longest: int  # how many tokens a string has at most, <end> not counted
+    tokens: Sequence[str]  # characters; or longer tokens, by default written with spaces between them
+    longest: int  # the most tokens of a string, <end> not counted
     draw: Callable[[np.random.Generator], str]
     right: Callable[[str], bool]
     formed: Callable[[str], bool] = lambda text: True
-    lines: Sequence[str] | None = None  # all strings there are, where they are given rather than drawn
-    marks: Callable[[int], Sequence[int]] = lambda length: ()  # digits (from 1) that a rule names, at this length
+    lines: Sequence[str] | None = None  # all strings, if they are given rather than drawn
+    marks: Callable[[int], Sequence[int]] = (
+        lambda length: ()
+    )  # digits (from 1) that a rule names, in strings of this length
     separator: str | None = None  # between tokens in text: a space, or nothing
-    has_rule: bool = True  # False: there are only examples, and `right` says no more than `formed`
+    has_rule: bool = True  # False: there are only examples, and `right` tells no more than `formed`
 
     @cached_property
     def vocab(self) -> Vocab:
@@ -45,7 +47,7 @@ class Language:
         return Vocab((*self.tokens, END), separator, bos=END, eos=END)
 
     def pair(self, rng: np.random.Generator) -> tuple[Ids, Ids]:
-        """What is asked, the beginning of a string, and an answer to it, the string to its end."""
+        """A question, the beginning of a string, and an answer to it, the string to its end."""
         return self.framed(self.draw(rng))
 
     def framed(self, text: str) -> tuple[Ids, Ids]:
@@ -53,23 +55,24 @@ class Language:
         first, *rest = self.vocab.encode(text)
         return [first], [*rest, first]
 
-    def verdict(self, asked: Ids, said: Ids) -> Verdict:
-        """What to think of what a model has said."""
+    def verdict(self, question: Ids, output: Ids) -> Verdict:
+        """Whether a model's output is right."""
         end = self.vocab.id(END)
-        if said[-1:] != [end] or end in said[:-1] or len(said) > self.longest + 1:
+        if output[-1:] != [end] or end in output[:-1] or len(output) > self.longest + 1:
             return "malformed"
-        text = self.vocab.decode(said)
+        text = self.vocab.decode(output)
         return "malformed" if not self.formed(text) else "right" if self.right(text) else "wrong"
 
 
 def drawn(task: Learnable, rng: np.random.Generator) -> tuple[Ids, Ids]:
     """An example of a task, whose functions may be a user's own."""
-    try:
-        pair = task.pair(rng)
-        if isinstance(task, Language) and len(pair[1]) > task.longest + 1:
-            raise HandloomError(f"a string of {len(pair[1]) - 1} tokens, where the longest is to have {task.longest}")
-        return pair
-    except HandloomError as error:
-        raise HandloomError(f"the task drew what it may not: {error}") from error
-    except Exception as error:
-        raise HandloomError(f"the task could not draw an example: {told(error)}") from error
+    with in_users_code("the task could not draw an example"):
+        try:
+            pair = task.pair(rng)
+        except HandloomError as error:
+            raise HandloomError(f"the task drew an invalid example: {error}") from error
+    if isinstance(task, Language) and (length := len(pair[1]) - 1) > task.longest:
+        raise HandloomError(
+            f"the task drew a string of {length} tokens (expected up to {task.longest}); raise `longest`"
+        )
+    return pair

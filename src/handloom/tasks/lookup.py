@@ -1,4 +1,4 @@
-"""Look a key up in a table: the last tokens are the key, what stands before them does not matter.
+"""Look up a key in a table: the last tokens are the key, and the tokens before them do not matter.
 
     >>> table = Table([[1, 2, 3], [4, 5, 6]], [4, 7], Vocab.numbers(10))
     >>> table_task(table, block=8).answer("1 2 3 4 5 6")
@@ -20,7 +20,7 @@ from handloom.core.checks import whole
 from handloom.core.errors import shown
 from handloom.tasks.task import Ids, Task, check_longest, count_of_sequences, whole_within
 
-LARGEST = 10_000  # keys and tokens of a random table: those who make one compare each with all others
+LARGEST = 10_000  # keys and tokens of a random table: programs compare each with all others
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class Table:
                 f"a Table's tokens must be from 0 to {len(self.vocab) - 1}: its vocabulary has no others"
             )
         if len(set(map(tuple, keys.tolist()))) < len(keys):
-            raise HandloomError("a Table's keys must all be different; leave out those that come again")
+            raise HandloomError("a Table's keys must all be different; leave out repeated ones")
         object.__setattr__(self, "keys", keys)
         object.__setattr__(self, "values", values)
 
@@ -78,8 +78,8 @@ def random_table(entries: int, vocab: int, length: int, seed: int = 0) -> Table:
 
 
 def ngrams(text: str, n: int = 6, most: int = 1000) -> Table:
-    """The first `most` n-grams of a text, one beginning where the last ended: n − 1 words and the word that follows
-    them. Words are letters, made small. Of those that begin alike only the first is kept."""
+    """The first `most` n-grams of a text, each beginning where the last ended: n − 1 words and the word that follows
+    them. Words are letters, in lower case. Of n-grams with the same key only the first is kept."""
     whole("ngrams: n", n, 2), whole("ngrams: most", most, 1)
     words = re.findall(r"[^\W\d_]+", text.lower())
     found: dict[tuple[str, ...], str] = {}
@@ -97,7 +97,7 @@ def ngrams(text: str, n: int = 6, most: int = 1000) -> Table:
 
 
 def table_task(table: Table, block: int) -> Task:
-    """What is looked up in this table. The inputs are all prefixes with all keys, and `every` goes through them all."""
+    """Looking up in this table. The inputs are all prefixes with all keys; `every` iterates over them."""
     n, length = table.keys.shape
     room = whole("lookup: block", block, length) - length
     check_longest(f"lookup: block={shown(block)}", block)
@@ -118,7 +118,7 @@ def table_task(table: Table, block: int) -> Task:
                 yield from ([*prefix, *key] for key in keys)
 
     def hard() -> Iterator[Ids]:
-        """Every key alone, behind the key that follows it in the table, and behind as many others as there is room."""
+        """Every key alone, after the key that follows it in the table, and after as many others as fit."""
         for i, key in enumerate(keys):
             others = [token for j in range(-(-room // length), 0, -1) for token in keys[(i + j) % n]]
             for size in sorted({0, min(length, room), room}):

@@ -5,15 +5,15 @@
     >>> eigenvalues(2, encoding="B1999").answer("V2 V2 0 E0 150 E-2 150 E-2 0 E0")
     'V2 V1 150 E-2 -150 E-2'
 
-A matrix is its two dimensions, V2 V2, and its entries row by row, each encoded as one of `encodings.ENCODINGS`. Entries
-are real, uniform in [−most, most], and rounded to the three digits that are written: what is right is what NumPy finds
-for the matrix as written. The oracle's answer has three digits too, and answers near to the result are right, as in the
-paper: ‖said − result‖ ≤ tolerance · ‖result‖, where ‖·‖ is the sum of absolute values; an inverse P of A is judged by
-‖A P − I‖ ≤ tolerance · n.
+A matrix is its two dimensions, V2 V2, and its entries row by row, in one of `number_tokens.ENCODINGS`. Entries are
+real, uniform in [−most, most], and rounded to the three digits that are written: the result is what NumPy computes for
+the matrix as written. The oracle's answer has three digits too, and outputs near the result are right, as in the paper:
+‖output − result‖ ≤ tolerance · ‖result‖, where ‖·‖ is the sum of absolute values; an inverse P of A is judged by ‖A P −
+I‖ ≤ tolerance · n.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -30,7 +30,7 @@ LARGEST_MATRIX = 100  # as in the paper's code
 
 
 def matrix_product(n: int = 2, most: float = 10.0, encoding: str = "P1000", tolerance: float = 0.05) -> Task:
-    """The product of two n × n matrices, which stand one after the other."""
+    """The product of two n × n matrices, one written after the other."""
     return matrix_task(
         "matrix_product",
         f"two {n} × {n} matrices",
@@ -47,8 +47,8 @@ def matrix_product(n: int = 2, most: float = 10.0, encoding: str = "P1000", tole
 
 
 def matrix_inverse(n: int = 2, most: float = 10.0, encoding: str = "P1000", tolerance: float = 0.05) -> Task:
-    """The inverse of an n × n matrix. Some matrices have inverses that cannot be written with three digits and still be
-    within the tolerance; the exact inverse, rounded, is always right."""
+    """The inverse of an n × n matrix. Some inverses, rounded to three digits, are not within the tolerance; the rounded
+    exact inverse always counts as right."""
     task = matrix_task(
         "matrix_inverse",
         f"one invertible {n} × {n} matrix",
@@ -60,14 +60,14 @@ def matrix_inverse(n: int = 2, most: float = 10.0, encoding: str = "P1000", tole
         columns=n,
         draw=lambda rng: [rng.uniform(-most, most, (n, n))],
         solve=inverse,
-        error=lambda said, result, a: float(np.abs(a @ said - np.eye(n)).sum()) / n,
+        error=lambda output, result, a: float(np.abs(a @ output - np.eye(n)).sum()) / n,
     )
 
     def draw(rng: np.random.Generator) -> Ids:
         """Few random matrices are singular, but some are, once rounded."""
-        while task.oracle(asked := task.draw(rng)) is None:
+        while task.oracle(question := task.draw(rng)) is None:
             pass
-        return asked
+        return question
 
     return replace(task, draw=draw)
 
@@ -107,10 +107,10 @@ def matrix_task(
     solve: Callable[..., Array | None],
     error: Callable[..., float],
 ) -> Task:
-    """A task about `inputs` matrices with n rows and columns, whose result has n rows and so many columns.
+    """A task about `inputs` n × n matrices, whose result has n rows and the given number of columns.
 
-    `solve` gives the result for the matrices, or None; `error` says how far an answer is from it: error(said, result,
-    *matrices).
+    `solve` gives the result for the matrices, or None; error(output, result, *matrices) is how far an output is from
+    it.
     """
     whole_within(f"{name}: n", n, 1, LARGEST_MATRIX)
     code = encoding(encoding_name)
@@ -118,24 +118,15 @@ def matrix_task(
     for parameter, number, limit in (("most", most, code.largest**0.5 / n), ("tolerance", tolerance, 1.0)):
         if not is_number(number) or not 0.01 <= number <= limit:
             raise HandloomError(f"{name}: {parameter}={shown(number)} must be a number from 0.01 to {limit:.3g}")
-    edge = code.decode(code.encode(most))
     vocab = Vocab((*code.tokens, *dict.fromkeys((f"V{n}", f"V{columns}"))))
+    problem = Solving([(n, n)] * inputs, code.decode(code.encode(most)) or most, solve, code, vocab)
 
-    def result_of(asked: Ids) -> tuple[list[Array], Array] | None:
-        matrices = read_matrices(asked, [(n, n)] * inputs, code, vocab)
-        if matrices is None or max(np.abs(matrix).max() for matrix in matrices) > edge:
-            return None
-        result = solve(*matrices)
-        if result is None or np.abs(result).max() >= code.largest:
-            return None
-        return matrices, result
-
-    def oracle(asked: Ids) -> Ids | None:
-        found = result_of(asked)
+    def oracle(question: Ids) -> Ids | None:
+        found = problem.result(question)
         return None if found is None else write_matrices([found[1]], code, vocab)
 
-    def near(asked: Ids, said: Ids) -> bool:
-        found, answers = result_of(asked), read_matrices(said, [(n, columns)], code, vocab)
+    def near(question: Ids, output: Ids) -> bool:
+        found, answers = problem.result(question), read_matrices(output, [(n, columns)], code, vocab)
         return found is not None and answers is not None and error(answers[0], found[1], *found[0]) <= tolerance
 
     example = vocab.decode(write_matrices(draw(np.random.default_rng(0)), code, vocab))
@@ -145,18 +136,39 @@ def matrix_task(
         oracle=oracle,
         draw=lambda rng: write_matrices(draw(rng), code, vocab),
         near=near,
-        formed=lambda said: read_matrices(said, [(n, columns)], code, vocab) is not None,
+        formed=lambda output: read_matrices(output, [(n, columns)], code, vocab) is not None,
     )
 
 
-def relative_error(said: Array, result: Array, *matrices: Array) -> float:
-    """‖said − result‖ / ‖result‖; where the result is zero, only zero is right."""
-    error, size = float(np.abs(said - result).sum()), float(np.abs(result).sum())
+@dataclass(frozen=True)
+class Solving:
+    """From the tokens of a question to its matrices, with entries up to `most`, and their result."""
+
+    shapes: list[Shape]
+    most: float
+    solve: Callable[..., Array | None]
+    code: Encoding
+    vocab: Vocab
+
+    def result(self, question: Ids) -> tuple[list[Array], Array] | None:
+        """None if this is not a question, or if the result cannot be written."""
+        matrices = read_matrices(question, self.shapes, self.code, self.vocab)
+        if matrices is None or max(np.abs(matrix).max() for matrix in matrices) > self.most:
+            return None
+        result = self.solve(*matrices)
+        if result is None or np.abs(result).max() >= self.code.largest:
+            return None
+        return matrices, result
+
+
+def relative_error(output: Array, result: Array, *matrices: Array) -> float:
+    """‖output − result‖ / ‖result‖; if the result is zero, only zero is right."""
+    error, size = float(np.abs(output - result).sum()), float(np.abs(result).sum())
     return error / size if size else float(error > 0)
 
 
 def inverse(matrix: Array) -> Array | None:
-    """None where there is none. The paper's test of a good inverse: A · P is I to within 1e-10."""
+    """None if there is none. The paper's test of a good inverse: A · P is I to within 1e-10."""
     try:
         found = np.linalg.inv(matrix)
     except np.linalg.LinAlgError:

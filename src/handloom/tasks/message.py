@@ -1,4 +1,4 @@
-"""Say a fixed message, and stop."""
+"""Output a fixed message, and stop."""
 
 import numpy as np
 
@@ -14,20 +14,20 @@ def message_vocab(message: str) -> Vocab:
 def ascii_vocab(message: str) -> Vocab:
     """256 characters, the first of which begins and ends a text."""
     if wrong := [c for c in message if not 0 < ord(c) < 256]:
-        raise HandloomError(f"{wrong[0]!r} is not one of the 255 characters from \\x01 to \\xff")
+        raise HandloomError(f"{wrong[0]!r} is not one of the 255 characters from \\x01 to \\xff; leave it out")
     return Vocab(tuple(map(chr, range(256))), separator="", bos="\0", eos="\0")
 
 
 def message(message: str = "Hello World!") -> Task:
-    """Say the message, from the beginning or from where it was left off."""
-    return saying(message, message_vocab(message))
+    """The message, or the rest of it after a given beginning."""
+    return message_task(message, message_vocab(message))
 
 
 def ascii_message(message: str = "Hello World!") -> Task:
-    return saying(message, ascii_vocab(message))
+    return message_task(message, ascii_vocab(message))
 
 
-def saying(message: str, vocab: Vocab) -> Task:
+def message_task(message: str, vocab: Vocab) -> Task:
     whole = [*vocab.encode(message), vocab.ids[vocab.eos or ""]]
 
     def oracle(ids: Ids) -> Ids | None:

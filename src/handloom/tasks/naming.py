@@ -1,4 +1,4 @@
-"""Things asked for by name, with parameters: `strings:rule=s[13]==s[22],length=30-40`.
+"""Things that have a name with parameters: `strings:rule=s[13]==s[22],length=30-40`.
 
 The parameters are those of the function that makes the thing; each has a default, and is an int, a float or text.
 
@@ -23,8 +23,8 @@ from handloom.core.registry import loaded
 
 @dataclass(frozen=True)
 class Entry:
-    """Of a catalogue: what the thing is, in a few words, and the function that makes it, as module:function within the
-    package. It is loaded when it is used."""
+    """An entry of a catalogue: a short description, and the function that makes the thing, as module:function within
+    the package. It is loaded at first use."""
 
     about: str
     function: str
@@ -36,20 +36,20 @@ class Entry:
         return made
 
 
-LARGEST = 10**18  # of whole numbers, which is still one for NumPy
+LARGEST = 10**18  # whole number that NumPy can hold
 KINDS = {int: "a whole number", float: "a number", str: "text"}  # what parameters may be
 
 
 class Parameter(NamedTuple):
     kind: type
-    default: Any  # None: something that follows from the others
+    default: Any  # None: it follows from the others
 
 
 def parameters(name: str, function: Callable[..., Any]) -> dict[str, Parameter]:
-    """The parameters of a function, each with its type, which is that of its default where none is written."""
+    """The parameters of a function, each with its type, by default that of its default value."""
     try:
         signature = inspect.signature(function, eval_str=True)
-    except Exception as error:  # a type that is written as text is evaluated, and may be anything
+    except Exception as error:  # a type written as text is evaluated, and may raise anything
         raise HandloomError(f"{name}: its parameters cannot be read; write them as in (size: int = 1)") from error
     found = {}
     for key, parameter in signature.parameters.items():
@@ -67,7 +67,7 @@ def parameters(name: str, function: Callable[..., Any]) -> dict[str, Parameter]:
 def given(
     name: str, function: Callable[..., Any], text: str, beside: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """The values that a text, and what is given beside it, have for the parameters of a function."""
+    """The values of a function's parameters that a text, and a mapping beside it, give."""
     known = parameters(name, function)
     written = list(pieces(name, function, text))
     values = dict(written) | dict(beside or {})
@@ -82,7 +82,7 @@ def given(
 
 
 def pieces(name: str, function: Callable[..., Any], text: str) -> Iterable[tuple[str, Any]]:
-    """`digits=3,base=10` as values of the types that the parameters have."""
+    """`digits=3,base=10` as values of the parameters' types."""
     known = parameters(name, function)
     boundary = rf",(?=(?:{'|'.join(known)})=)"  # a comma is one only in front of a parameter's name
     for piece in re.split(boundary, text) if text else []:
@@ -100,7 +100,7 @@ def pieces(name: str, function: Callable[..., Any], text: str) -> Iterable[tuple
 
 
 def checked(what: str, kind: type, value: Any, write: str) -> Any:
-    """A value, if it is of this kind. Whole numbers are numbers too."""
+    """The value, if it is of this kind. Whole numbers are numbers too."""
     if kind is float and isinstance(value, int) and abs(value) < 2**53:
         value = float(value)
     if not isinstance(value, kind) or (isinstance(value, float) and not math.isfinite(value)):
@@ -111,7 +111,7 @@ def checked(what: str, kind: type, value: Any, write: str) -> Any:
 
 
 def usage(name: str, function: Callable[..., Any]) -> str:
-    """The name with all parameters that have defaults at these."""
+    """The name with all parameters at their defaults."""
     return written(name, {key: p.default for key, p in parameters(name, function).items()})
 
 

@@ -29,8 +29,8 @@ ENCODINGS = ("P10", "P1000", "B1999", "FP15")
 
 @dataclass(frozen=True)
 class Encoding:
-    """`slots` says which tokens may stand at each place of a number, and `spell` which do: it is given the sign, the
-    mantissa's three digits and the exponent. Put together, the tokens are a numeral that Python reads."""
+    """`slots` are the tokens that may stand at each place of a number, and `spell` chooses them, given the sign, the
+    mantissa's three digits and the exponent. Joined, the tokens are a numeral that Python reads."""
 
     name: str
     slots: tuple[Sequence[str], ...]
@@ -43,7 +43,7 @@ class Encoding:
 
     @property
     def width(self) -> int:
-        """How many tokens a number has."""
+        """The number of tokens of a number."""
         return len(self.slots)
 
     @property
@@ -51,7 +51,7 @@ class Encoding:
         return float(f"999e{self.exponents[-1]}")
 
     def encode(self, value: float) -> list[str]:
-        """A number, rounded to three digits; what is too small for the exponents there are is written as zero."""
+        """A number, rounded to three digits; numbers too small for the exponents are written as zero."""
         if not math.isfinite(value):
             raise HandloomError(f"{value} is not a number that {self.name} can write; give a finite one")
         digits, power = f"{abs(value):.2e}".split("e")
@@ -63,7 +63,7 @@ class Encoding:
         return self.spell("-" if value < 0 else "+", mantissa, exponent)
 
     def decode(self, tokens: Sequence[str]) -> float | None:
-        """The number that these tokens are, or None. Mantissas with zeros in front are read too: + 31 E-1 is 3.1."""
+        """The number that these tokens spell, or None. Mantissas with leading zeros are read too: + 31 E-1 is 3.1."""
         if len(tokens) != self.width or not all(map(frozenset.__contains__, self._allowed, tokens)):
             return None
         numeral = "".join(tokens)
@@ -101,7 +101,7 @@ def encoding(name: str) -> Encoding:
 
 
 def write_integer(value: int, base: int = 10) -> list[str]:
-    """A sign, and the digits without zeros in front."""
+    """A sign, and the digits without leading zeros."""
     rest, digits = abs(value), [abs(value) % base]
     while rest := rest // base:
         digits.append(rest % base)
@@ -109,7 +109,7 @@ def write_integer(value: int, base: int = 10) -> list[str]:
 
 
 def read_integer(tokens: Sequence[str], base: int = 10) -> int | None:
-    """The integer that these tokens are, or None. An integer is spelled in one way: no zeros in front, no -0."""
+    """The integer that these tokens spell, or None. An integer has one spelling: no leading zeros, no -0."""
     sign, *digits = tokens or [""]
     if sign not in ("+", "-") or not digits or (digits[0] == "0" and (len(digits) > 1 or sign == "-")):
         return None

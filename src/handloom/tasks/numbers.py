@@ -1,10 +1,10 @@
-"""The greatest common divisor, and sums modulo a number: what papers teach small transformers.
+"""The greatest common divisor, and sums modulo a number: tasks from papers on small transformers.
 
 >>> gcd().answer("+160+120=")
 '+40'
 >>> gcd(base=100).answer("+ 1 60 + 1 20 =")
 '+ 40'
->>> modular_addition(113).answer("100 50 =")
+>>> addition_modulo(113).answer("100 50 =")
 '37'
 """
 
@@ -22,7 +22,7 @@ EOS = "<eos>"
 
 
 def gcd(most: int = 1000, base: int = 10) -> Task:
-    """The greatest common divisor of two numbers from 1 to `most`, in that base, and then <eos>.
+    """The greatest common divisor of two numbers from 1 to `most`, in that base, followed by <eos>.
 
     (Charton, "Learning the greatest common divisor", 2023; he takes numbers up to a million.)
     """
@@ -42,8 +42,8 @@ def gcd(most: int = 1000, base: int = 10) -> Task:
             return None
         return write([*write_integer(math.gcd(*pair), base), EOS])
 
-    def formed(said: Ids) -> bool:
-        *number, end = [vocab.tokens[i] for i in said] or [""]
+    def formed(output: Ids) -> bool:
+        *number, end = [vocab.tokens[i] for i in output] or [""]
         return end == EOS and read_integer(number, base) is not None
 
     example = vocab.decode(ask(min(160, most), min(120, most)))
@@ -69,7 +69,7 @@ def read_pair(tokens: list[str], base: int) -> Pair | None:
 
 
 def telling_pairs(most: int) -> Iterator[Pair]:
-    """The ends, neighbours, equals, multiples, and Fibonacci numbers, with which Euclid's algorithm takes longest."""
+    """The ends, neighbours, equals, multiples, and Fibonacci numbers, on which Euclid's algorithm takes longest."""
     yield from ((1, 1), (1, most), (most, most), (most, max(most - 1, 1)), (most, (most + 1) // 2))
     for n in range(2, math.isqrt(min(most, 10_000)) + 1):
         yield from ((n, n), (n, n * (most // n)), (n - 1, n), (n * (n - 1), n * n))
@@ -79,10 +79,10 @@ def telling_pairs(most: int) -> Iterator[Pair]:
         a, b = b, a + b
 
 
-def modular_addition(modulus: int = 113) -> Task:
+def addition_modulo(modulus: int = 113) -> Task:
     """a b = c, where c is a + b modulo a number, and each of the three is one token: the task on which grokking was
-    seen. (Power et al. 2022; Nanda et al. 2023, with 113.)"""
-    p = whole_within("modular_addition: modulus", modulus, 2, 100_000)
+    discovered. (Power et al. 2022; Nanda et al. 2023, with 113.)"""
+    p = whole_within("modular-addition: modulus", modulus, 2, 100_000)
     equals = p
     numbers = range(p)
 
@@ -102,5 +102,5 @@ def modular_addition(modulus: int = 113) -> Task:
         count=p**2,
         every=lambda: ([a, b, equals] for a in numbers for b in numbers),
         hard=lambda: ([a, b, equals] for a in numbers for b in ((p - 1 - a) % p, (p - a) % p)),
-        formed=lambda said: len(said) == 1 and said[0] in numbers,
+        formed=lambda output: len(output) == 1 and output[0] in numbers,
     )

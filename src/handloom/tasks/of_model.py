@@ -1,16 +1,15 @@
-"""Which task a model is for. Its notes say so, whoever made it: `"task": "addition:digits=3"`.
+"""Which task a model is for. Its notes name it, whoever made it: `"task": "addition:digits=3"`.
 
     >>> from handloom.core.registry import offered
     >>> adder = offered("program")("addition:digits=2")
     >>> adder.notes["task"], task_of(adder).answer("45+78=")
     ('addition:digits=2', '123')
 
-A task from a user's own file is noted by the file's name, and looked for beside the model's file; if it is not the
-copy that a run keeps, which is called the same in all runs, also in the current folder. Notes may come from anyone:
-they can name a task of the catalogue, or a file that is there, and nothing else.
+A task from a user's own file is noted by the file's name. The file is looked for beside the model's file, and also in
+the current folder, unless it is the copy that a run keeps, which has the same name in all runs. Notes may come from
+anyone: they can name a task of the catalogue, or an existing file, and nothing else.
 """
 
-import json
 import os
 from collections.abc import Sequence
 from contextlib import suppress
@@ -19,12 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from handloom.core import HandloomError
-from handloom.core.decoding import Speaker
+from handloom.core.decoding import LanguageModel
 from handloom.core.errors import shown
 from handloom.core.files import what_is
 from handloom.core.finding import is_program
 from handloom.core.registry import offered
-from handloom.tasks.catalogue import TASKS, from_file, is_rule, resolve
+from handloom.tasks.catalogue import TASKS, from_file, is_rule, task
 from handloom.tasks.language import Language
 from handloom.tasks.task import Task
 
@@ -34,16 +33,16 @@ PROBLEM = "discover/"  # in front of the problem that a model of a discovery was
 Noted = tuple[str, tuple[tuple[str, Any], ...]]  # a name, and parameters besides those in it
 
 
-def task_of(model: Speaker, path: str | os.PathLike[str] | None = None) -> Task | Language | None:
-    """The task that a model is for, as its notes say; None if they do not. `path` is the model's file or folder, where
-    a task of one's own is looked for. A task that is noted and cannot be had is an error."""
+def task_of(model: LanguageModel, path: str | os.PathLike[str] | None = None) -> Task | Language | None:
+    """The task that a model's notes name; None if they name none. `path` is the model's file or folder, where a user's
+    own task is looked for. A task that is named and cannot be found is an error."""
     folder = None if path is None else Path(path) if what_is(Path(path)) == "folder" else Path(path).parent
-    found = noted(model, folder)
+    found = noted(model)
     if found is None:
         return None
     name, parameters = found
     try:
-        return from_catalogue(name, parameters) if parameters else task_of_name(name, folder)
+        return known_task(name, parameters) if parameters else task_of_name(name, folder)
     except HandloomError as error:
         raise HandloomError(f"the task that the model's notes name: {error}") from error
 
@@ -51,7 +50,7 @@ def task_of(model: Speaker, path: str | os.PathLike[str] | None = None) -> Task 
 def task_of_name(name: str, folder: Path | None) -> Task | Language:
     """The task that a model's notes, or a run's, name; a file is looked for in that folder."""
     if name.partition(":")[0] in TASKS or is_rule(name) or is_program(name):
-        return from_catalogue(name)
+        return known_task(name)
     if name.startswith(PROBLEM):
         raise HandloomError(
             f"{shown(name.removeprefix(PROBLEM))} is a problem of discovery, whose constructions have scores and "
@@ -60,36 +59,25 @@ def task_of_name(name: str, folder: Path | None) -> Task | Language:
     return from_file(*find_task_file(name, folder))
 
 
-def noted(model: Speaker, folder: Path | None = None) -> Noted | None:
-    """The name of a model's task. Before it was noted, the program was, or the problem; or the run's folder had it."""
+def noted(model: LanguageModel) -> Noted | None:
+    """The name of a model's task. A program whose task has parameters that no name can hold, such as a message with
+    ",message=" in it, notes only itself."""
     notes = model.notes
     if isinstance(name := notes.get("task"), str):
         return name, ()
-    if isinstance(problem := notes.get("for"), str) and "tokens" in notes:
-        return PROBLEM + problem, ()
     if isinstance(program := notes.get("program"), str) and isinstance(given := notes.get("parameters"), dict):
         with suppress(HandloomError):
-            task, values = offered("task_of_program")(program, given)
-            return task, tuple(values.items())
-    if folder and (name := task_in_run(folder)):
-        return name, ()
+            known, values = offered("task_of_program")(program, given)
+            return known, tuple((key, value) for key, value in values.items() if value is not None)
     return None
 
 
-def task_in_run(folder: Path) -> str | None:
-    """The task that the run in a folder names, if there is one."""
-    try:
-        about = json.loads((folder / "run.json").read_bytes())
-        return about["task"] if isinstance(about["task"], str) else None
-    except (OSError, ValueError, TypeError, KeyError, RecursionError):
-        return None
-
-
 def find_task_file(name: str, folder: Path | None) -> tuple[Path, str]:
-    """A user's own file that a note names, beside the model or else where we are, and the parameters behind it."""
+    """The user's own file that a note names, beside the model or in the current folder, and the parameters behind
+    it."""
     file, _, parameters = name.partition(":")
     if Path(file).name == file and file not in ("", ".."):
-        here = [] if file in COPIES else [Path()]  # what lies around under such a name is of another run
+        here = [] if file in COPIES else [Path()]  # another run's copy may lie around under such a name
         for place in ([folder] if folder else []) + here:
             if what_is(place / file) == "file":
                 return place / file, parameters
@@ -99,33 +87,29 @@ def find_task_file(name: str, folder: Path | None) -> tuple[Path, str]:
 
 
 @lru_cache(maxsize=16)
-def from_catalogue(name: str, parameters: tuple[tuple[str, Any], ...] = ()) -> Task | Language:
-    found = resolve(name, {key: value for key, value in parameters if value is not None})
-    assert found is not None
-    known, values = found
-    made: Task | Language = TASKS[known].make(**values)
-    return made
+def known_task(name: str, parameters: tuple[tuple[str, Any], ...] = ()) -> Task | Language:
+    """A task of the catalogue, kept in memory: one that checks inputs is needed for every text."""
+    return task(name, **dict(parameters))
 
 
-def check_inputs(model: Speaker, texts: Sequence[str]) -> None:
-    """Refuse texts that the model's task does not take. A model whose task asks no questions, is not known, or is in a
-    user's own file, which is not run for this, takes any text."""
-    task = asked_of(model)
-    if task is not None:
+def check_inputs(model: LanguageModel, texts: Sequence[str]) -> None:
+    """Raise an error for a text that is not an input of the model's task. A model takes any text if its task is a
+    Language, is not known, or is in a user's own file, which is not run for this."""
+    checking = checking_task(model)
+    if checking is not None:
         for text in texts:
-            task.check(text)
+            checking.check(text)
 
 
-def asked_of(model: Speaker) -> Task | None:
-    """The Task of the catalogue that a model is for, if it has the model's tokens. (A model that sees both ways has a
-    token more.)"""
+def checking_task(model: LanguageModel) -> Task | None:
+    """The Task of the catalogue that a model is for, if it has the model's tokens. (A masked model has one more.)"""
     found = noted(model)
     if found is None or found[0].partition(":")[0] not in TASKS:
         return None
     try:
-        task = from_catalogue(*found)
+        known = known_task(*found)
     except HandloomError:
         return None  # a file may note anything
-    if isinstance(task, Task) and model.vocab.tokens[: len(task.vocab)] == task.vocab.tokens:
-        return task
+    if isinstance(known, Task) and model.vocab.tokens[: len(known.vocab)] == known.vocab.tokens:
+        return known
     return None

@@ -1,4 +1,4 @@
-"""Sums of numbers without zeros in front, and products: what the last two exercises of the book's chapter 6 ask for.
+"""Sums of numbers without leading zeros, and products: the last two exercises of the book's chapter 6.
 
 >>> unpadded_addition(2).answer("84+88=")
 '172'
@@ -23,13 +23,13 @@ def unpadded_vocab() -> Vocab:
 
 
 def product_vocab() -> Vocab:
-    """× stands where + does in a sum."""
+    """× takes the place of + in a sum."""
     return Vocab.of("0123456789*=")
 
 
 def unpadded_addition(digits: int = 2) -> Task:
-    """The sum of two numbers of up to that many digits, without zeros in front, between <bos> and <eos>."""
-    whole_within("digits", digits, 1, 18)  # such numbers NumPy can draw
+    """The sum of two numbers of up to that many digits, without leading zeros, between <bos> and <eos>."""
+    whole_within("digits", digits, 1, 18)  # numbers that NumPy can draw
 
     def draw(rng: np.random.Generator) -> Pair:
         a, b = (int(rng.integers(0, 10 ** rng.integers(1, digits + 1))) for _ in range(2))
@@ -48,7 +48,7 @@ def unpadded_addition(digits: int = 2) -> Task:
 
 
 def read_unpadded(ids: Ids, digits: int) -> Pair | None:
-    """The two numbers of a question: <bos> a + b =, each as it is spelled when spelled shortest."""
+    """The two numbers of a question: <bos> a + b =, each in its shortest spelling."""
     if ids[:1] != [BOS] or ids[-1:] != [EQUALS] or ids.count(PLUS) != 1:
         return None
     at = ids.index(PLUS)
@@ -60,7 +60,7 @@ def read_unpadded(ids: Ids, digits: int) -> Pair | None:
 
 
 def shortest(number: int) -> Ids:
-    """A number's digits without zeros in front."""
+    """A number's digits without leading zeros."""
     return [int(digit) for digit in str(number)]
 
 
@@ -69,7 +69,7 @@ def ask_unpadded(a: int, b: int) -> Ids:
 
 
 def multiplication(digits: int = 2) -> Task:
-    """The product of two numbers of that many digits, in twice as many digits, with zeros in front."""
+    """The product of two numbers of that many digits, in twice as many digits, with leading zeros."""
     return padded(
         digits, product_vocab(), lambda a, b: spell(a * b, 2 * digits), lambda: beside_powers(digits)
     )  # fmt: skip
@@ -77,7 +77,7 @@ def multiplication(digits: int = 2) -> Task:
 
 def beside_powers(digits: int) -> Iterator[Pair]:
     """All pairs of powers of ten, their neighbours, halves and fifths: where lengths change, and where products are a
-    power of ten (2 · 50) or one less (99 · 101), so that a digit is decided by the least there is."""
+    power of ten (2 · 50) or one less (99 · 101), so that the smallest difference decides a digit."""
     around = (1, 0), (1, -1), (1, 1), (2, 0), (5, 0)
     edges = {part * 10**place + more for place in range(digits) for part, more in around}
     yield from product(sorted(n for n in {*edges, 10**digits - 1} if n < 10**digits), repeat=2)

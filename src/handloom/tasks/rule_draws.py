@@ -1,9 +1,9 @@
 """Draw strings that satisfy a rule, each as likely as another among those of its length.
 
-At each length there are three ways. Conditions that say that digits are equal to each other, or to a symbol, are met by
-copying: draw the string, then copy. The other conditions depend only on the digits they name and on how often symbols
-are there; where there are few cases, all are listed, each with the number of strings it stands for, and one is drawn.
-Where there are many, strings are drawn until one satisfies the rule.
+At each length there are three ways. Conditions that digits are equal to each other, or to a symbol, are met by copying:
+draw the string, then copy. The other conditions depend only on the digits they name and on how often symbols occur. If
+there are few cases, all are listed, each with the number of strings it stands for, and one is drawn. If there are many,
+strings are drawn until one satisfies the rule.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -20,13 +20,16 @@ from handloom.core.errors import shown
 from handloom.tasks.rule_parts import Comparison, Digit, Number, Part, Symbol
 from handloom.tasks.rules import Rule
 
-CASES, FEW = 100_000, 16  # that are listed, over all lengths, but always so few at one length
+CASES, FEW = 100_000, 16  # the most that are listed over all lengths; and always that few at one length
 TRIES, LENGTHS = 1000, 20  # strings drawn at one length before another length is drawn, and how many lengths, at first
 
 
-def random_strings(rule: Rule, shortest: int, longest: int) -> Callable[[np.random.Generator], str]:
-    """A function that draws. Refuses a rule that no string satisfies, or so few that none is found."""
-    most = max(CASES // (longest - shortest + 1), FEW)
+def random_strings(
+    rule: Rule, shortest: int, longest: int, cases: int = CASES, few: int = FEW
+) -> Callable[[np.random.Generator], str]:
+    """A function that draws. A rule that no string satisfies, or so few that none is found, raises an error. Up to
+    `cases` cases are listed, over all lengths, and always `few` at one length."""
+    most = max(cases // (longest - shortest + 1), few)
     draws = [one for n in range(shortest, longest + 1) if (one := draws_of(rule, n, most))]
     rng = np.random.default_rng(0)
     if not draws or not any(draws[rng.integers(len(draws))](rng) for _ in range(LENGTHS)):
@@ -37,7 +40,7 @@ def random_strings(rule: Rule, shortest: int, longest: int) -> Callable[[np.rand
         )
 
     def draw(rng: np.random.Generator) -> str:
-        while True:  # until it is found: that there is one is known
+        while True:  # one has been found before, so this ends
             if (text := draws[rng.integers(len(draws))](rng)) is not None:
                 return text
 
@@ -46,8 +49,8 @@ def random_strings(rule: Rule, shortest: int, longest: int) -> Callable[[np.rand
 
 @dataclass(frozen=True)
 class Case:
-    """Some of the strings of one length: named digits have these symbols, and of the free digits so many are of each
-    group of symbols. `weight` is how many strings that are."""
+    """Some of the strings of one length: the named digits have these symbols, and `groups` counts the free digits with
+    symbols of each group. `weight` is the number of these strings."""
 
     named: tuple[int, ...]
     groups: tuple[int, ...]
@@ -65,7 +68,7 @@ class Draws:
     fixed: tuple[Array, Array]  # digits, and the symbols they must be
     named: Array  # digits that cases speak of
     free: Array  # digits that are neither named nor fixed nor copied
-    groups: list[Array]  # symbols that, as free digits, are all the same to the rule
+    groups: list[Array]  # symbols that the rule does not tell apart in free digits
     codes: Array  # of the symbols, in Unicode
     cases: list[Case] | None = None  # None: too many
 
@@ -100,7 +103,7 @@ class Draws:
         return symbols
 
     def text(self, symbols: Array) -> str:
-        """The string that is left when the digits that must be are put in."""
+        """The string, once fixed digits are set and copies made."""
         if len(self.fixed[0]):
             symbols[self.fixed[0]] = self.fixed[1]
         symbols[self.copies[1]] = symbols[self.copies[0]]
@@ -108,8 +111,8 @@ class Draws:
 
 
 def draws_of(rule: Rule, length: int, most: int) -> Draws | None:
-    """How strings of this length are drawn, with the cases listed if there are `most` at most; None if there are no
-    strings."""
+    """How strings of this length are drawn, with the cases listed if there are up to `most`; None if no string
+    satisfies the rule."""
     conditions = list(rule.conditions())
     others = [condition for condition in conditions if not equals(condition)]
     if any(condition.only_of_length and not condition.holds(rule.alphabet[0] * length) for condition in others):
@@ -152,7 +155,7 @@ def cases_of(draws: Draws) -> Iterator[Case]:
 
 
 def holds(draws: Draws, case: Case, conditions: list[Rule]) -> bool:
-    """Whether conditions hold for the strings of a case; they do for all of them or for none, so one tells."""
+    """Whether conditions hold for the strings of a case: for all of them or for none, so that one is enough."""
     symbols = np.zeros(draws.length, np.int64)
     symbols[draws.free] = np.repeat([group[0] for group in draws.groups], case.groups)
     symbols[draws.named] = case.named
@@ -161,7 +164,7 @@ def holds(draws: Draws, case: Case, conditions: list[Rule]) -> bool:
 
 
 def splits(total: int, parts: int) -> Iterator[tuple[int, ...]]:
-    """All ways to write a number as a sum of so many numbers from 0, in order."""
+    """All ways to write a number as an ordered sum of that many numbers from 0."""
     if parts == 1:
         yield (total,)
         return
@@ -170,7 +173,7 @@ def splits(total: int, parts: int) -> Iterator[tuple[int, ...]]:
 
 
 def equals(condition: Rule) -> bool:
-    """Whether a condition only says that digits are equal to each other or to symbols of the alphabet."""
+    """Whether a condition is only that digits are equal to each other or to symbols of the alphabet."""
     tree = condition.tree
     if not isinstance(tree, Comparison) or any(sign not in ("=", "==") for sign, _ in tree.rest):
         return False
@@ -187,7 +190,7 @@ def symbol_of(part: Part) -> str | None:
 
 
 def nodes(condition: Rule, length: int) -> set[int]:
-    """The digits, from 0, that are said to be equal; and as ~i, which is below 0, the symbols of the alphabet."""
+    """The digits, from 0, that must be equal; and as ~i, which is below 0, the symbols of the alphabet."""
     assert isinstance(condition.tree, Comparison)
     symbols = {symbol_of(part) for part in operands(condition.tree)} - {None}
     return {at - 1 for at in condition.positions(length)} | {~condition.alphabet.index(str(s)) for s in symbols}

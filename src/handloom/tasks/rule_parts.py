@@ -1,4 +1,4 @@
-"""What rules on strings are made of, and what each part means: a function from strings to numbers or truth values."""
+"""The parts of rules about strings, and what each means: a function from strings to numbers or truth values."""
 
 import operator
 from collections.abc import Callable, Iterator
@@ -71,7 +71,7 @@ Part = Number | Symbol | Length | Digit | Count | Total | Arithmetic | Compariso
 
 
 def walk(part: Part) -> Iterator[Part]:
-    """A part and all that it is made of."""
+    """A part and all parts in it."""
     yield part
     match part:
         case Arithmetic(first, rest) | Comparison(first, rest):
@@ -87,7 +87,7 @@ def walk(part: Part) -> Iterator[Part]:
 
 
 def bound(part: Part) -> int:
-    """How large a number can be, whatever the string."""
+    """The largest value of a number, for any string."""
     match part:
         case Number(value):
             return value
@@ -155,7 +155,7 @@ def compared(string: str, start: Value, steps: list[tuple[Callable[[int, int], b
 
 
 def character(string: str, place: int) -> str:
-    """Counted from 1; what is below is not counted from the end, as Python would."""
+    """Counted from 1; a place below 1 does not count from the end, as it would in Python."""
     if place < 1:
         raise IndexError
     return string[place - 1]

@@ -1,4 +1,4 @@
-"""Rules on strings, given as text. They are parsed here, and never evaluated as Python.
+"""Rules about strings, given as text. They are parsed here, and never evaluated as Python.
 
     >>> rule = parse("s[1]==s[-1] and not count(1) % 2 == 1")
     >>> rule.holds("0110"), rule.holds("0100"), rule.positions(4)
@@ -6,8 +6,8 @@
     >>> parse("s[18] = s[39], s[31] = s[44], s[4] = s[-28]").positions(200)
     [4, 18, 31, 39, 44, 173]
 
-Digits are counted from 1, and s[-1] is the last. n is the length, count(1) says how often a symbol is there, sum(s) is
-the sum of the digits. Where the alphabet has other symbols than digits, they are compared, but not added: s[1]=="a".
+Digits are counted from 1, and s[-1] is the last. n is the length, count(1) is how often a symbol occurs, sum(s) is the
+sum of the digits. If the alphabet has symbols other than digits, they are compared, but not added: s[1]=="a".
 
     rule        either {"," either}                        a comma is one more `and`
     either      both {"or" both}
@@ -48,7 +48,7 @@ from handloom.tasks.rule_parts import (
     walk,
 )
 
-LONGEST_TEXT, DEEPEST, LARGEST = 10_000, 30, 10**18  # of a rule: characters, brackets in brackets, the largest number
+LONGEST_TEXT, DEEPEST, LARGEST = 10_000, 30, 10**18  # of a rule: characters, nested brackets, the largest number
 TOKEN = re.compile(r"""\s*(?:([0-9]+|[A-Za-z]+|"[^"]*"|'[^']*'|[=!<>]=|[][()=<>,+*%-])|(\S)|$)""")
 AN_ATOM = "a number, n, s[…], count(…) or sum(s)"
 
@@ -66,7 +66,7 @@ class Rule:
         return meaning(self.tree, self.alphabet)
 
     def holds(self, string: str) -> bool:
-        """Whether it holds for a string. Of one that lacks a digit the rule looks at it does not."""
+        """Whether it holds for a string. It does not if the string lacks a digit that the rule names."""
         try:
             return bool(self.value(string))
         except IndexError:
@@ -74,7 +74,7 @@ class Rule:
 
     @cached_property
     def digits(self) -> list[tuple[Digit, Value]]:
-        """The s[…] it has, each with what gives its place, from 1, for a string."""
+        """Its s[…], each with a function that gives its place, from 1, in a string."""
         found = dict.fromkeys(part for part in walk(self.tree) if isinstance(part, Digit))
         return [(digit, meaning(digit.index, self.alphabet)) for digit in found]
 
@@ -85,7 +85,7 @@ class Rule:
 
     @property
     def counted(self) -> str:
-        """The symbols whose number matters."""
+        """The symbols that it counts."""
         parts = list(walk(self.tree))
         every = any(isinstance(part, Total) for part in parts)
         return self.alphabet if every else "".join({part.symbol: 1 for part in parts if isinstance(part, Count)})
@@ -96,7 +96,7 @@ class Rule:
         return not self.digits and not self.counted
 
     def conditions(self) -> Iterator["Rule"]:
-        """Rules that hold together exactly if this one does."""
+        """Rules that all hold exactly if this one does."""
         if isinstance(self.tree, Join) and self.tree.word == "and":
             for part in self.tree.parts:
                 yield from Rule(self.text, self.alphabet, part).conditions()
@@ -104,7 +104,7 @@ class Rule:
             yield self
 
     def check(self, shortest: int, longest: int) -> None:
-        """Refuse a rule that names a digit which strings of some length do not have."""
+        """Raise an error if the rule names a digit that strings of some length do not have."""
         for digit, place in self.digits:
             places = {n: place(self.alphabet[0] * n) for n in range(shortest, longest + 1)}
             if not (without := [n for n, at in places.items() if not 1 <= at <= n]):
@@ -118,7 +118,7 @@ class Rule:
 
 
 def parse(text: str, alphabet: str = "01") -> Rule:
-    """The rule that a text says; no text is the rule that always holds."""
+    """The rule that a text describes; the empty text is the rule that always holds."""
     if not isinstance(text, str) or len(text) > LONGEST_TEXT:
         raise HandloomError(f"a rule is text of up to {LONGEST_TEXT} characters, such as s[13]==s[22]")
     return Rule(text, alphabet, Parser(text, alphabet).whole() if text.strip() else Join("and", ()))
@@ -130,7 +130,7 @@ class Token(NamedTuple):
 
 
 class Parser:
-    """Reads a rule from left to right, one method for each line of the grammar."""
+    """Reads a rule from left to right, with one method per line of the grammar."""
 
     def __init__(self, text: str, alphabet: str) -> None:
         self.text, self.alphabet = text, alphabet
@@ -287,7 +287,7 @@ class Parser:
     def nested(self, part: Callable[[], Part]) -> Part:
         self.depth += 1
         if self.depth > DEEPEST:
-            raise self.error(f"brackets, signs and `not` go {DEEPEST} deep at most")
+            raise self.error(f"brackets, signs and `not` may be nested up to {DEEPEST} deep")
         read = part()
         self.depth -= 1
         return read

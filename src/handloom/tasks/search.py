@@ -1,4 +1,4 @@
-"""Find the last tokens earlier in the text, and say what followed them there."""
+"""Find the last tokens earlier in the text, and output what followed them there."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -9,21 +9,21 @@ from handloom.core import HandloomError, Vocab
 from handloom.core.errors import shown
 from handloom.tasks.task import Ids, Task, check_longest
 
-FEW = 50_000  # texts that are cheap to go through when a task is made
+FEW = 50_000  # texts that are cheap to enumerate when a task is made
 
 
 def search(tokens: int = 10, length: int = 3, block: int = 100) -> Task:
-    """The last `length` tokens stand once before; what came after them there is to be said."""
+    """The last `length` tokens occur once before; the answer is the token that followed them there."""
     return searching(tokens, length, block, phantoms=True)
 
 
 def book_search(tokens: int = 10, length: int = 3, block: int = 100) -> Task:
-    """The same, but for texts with a phantom: they are no inputs."""
+    """The same, except that texts with a phantom are not inputs."""
     return searching(tokens, length, block, phantoms=False)
 
 
 def has_phantom(ids: Ids, length: int) -> bool:
-    """Whether the last tokens would stand at the beginning too, if the first token were repeated before it.
+    """Whether the last tokens would occur at the beginning too, if the first token were repeated before it.
 
     A head that looks further back than there is text sees the first token, so that the book's construction takes
     1 2 4 … for 1 1 1 2 4 …, and finds 1 1 2 there."""
@@ -66,7 +66,7 @@ def searching(tokens: int, length: int, block: int, phantoms: bool) -> Task:
     few = sum(tokens**size for size in range(min(block, 40) + 1)) <= FEW and block < 40
     beginning = "" if phantoms else ", and not at the beginning with the first token repeated before it"
     return Task(
-        takes=f"up to {block} tokens, the last {length} of which stand once before{beginning}, "
+        takes=f"up to {block} tokens, the last {length} of which occur once before{beginning}, "
         f"such as {example(tokens, length)}",
         vocab=vocab,
         oracle=oracle,
@@ -86,9 +86,9 @@ def ask(text: Ids, at: int, length: int) -> Ids:
 
 
 def hard_texts(tokens: int, length: int, block: int, rng: np.random.Generator) -> Iterator[Ids]:
-    """Texts of which most are inputs: as long as the block or as short as can be, with the first and the last possible
-    place, with phantoms, and with all queries that differ from the right one in one token, by one (of numbers at the
-    ends too, where constructions have the least room)."""
+    """Texts, most of them inputs: as long as the block or as short as possible, with the first and the last possible
+    place, with phantoms, and with all queries that differ from the right one in one token, by one (also for numbers at
+    the ends, where constructions have the least room)."""
     for _ in range(20):
         for size in {1, 2, length + 1, (block - length) // 2 + 1, block - length}:
             text = rng.integers(0, tokens, max(size, 1)).tolist()
@@ -103,7 +103,7 @@ def hard_texts(tokens: int, length: int, block: int, rng: np.random.Generator) -
 
 
 def with_phantom(at: int, tokens: int, length: int, block: int, rng: np.random.Generator) -> Ids:
-    """A text in which the query seems to end in front of position `at`."""
+    """A text in which the query seems to end just before position `at`."""
     start = rng.integers(0, tokens, at + 1).tolist()
     query = [start[0]] * (length - at) + start[:at]
     rest = rng.integers(0, tokens, max(0, block - len(start) - 2 * length)).tolist()

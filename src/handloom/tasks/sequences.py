@@ -1,6 +1,6 @@
 """Sequences on which attention is studied: induction, hops, Markov chains in context, parity and brackets.
 
-    >>> induction().answer("dkcbjd")            # what followed d when it was last there?
+    >>> induction().answer("dkcbjd")            # what followed d when it last occurred?
     'k'
     >>> hops(4, "1-20", hops=2).answer("bdacabda")  # after the last a came b, and after the b before this one came d
     'd'
@@ -24,7 +24,7 @@ from handloom.core.arrays import Array
 from handloom.core.checks import whole
 from handloom.core.errors import shown
 from handloom.tasks.language import Language
-from handloom.tasks.strings import lengths, said
+from handloom.tasks.strings import in_words, lengths
 from handloom.tasks.task import Ids, Task, whole_within
 
 LONGEST = 1000
@@ -33,7 +33,7 @@ OPENING, CLOSING = "([{<", ")]}>"
 
 
 def induction(symbols: int = 20, length: str = "2-20") -> Task:
-    """Random symbols of which the last has been there before: what followed it the last time? (… a b … a gives b.)
+    """Random symbols of which the last has occurred before: what followed it the last time? (… a b … a gives b.)
 
     Every place before the last is equally likely to be the one that the last symbol repeats. (Olsson et al.,
     "In-context learning and induction heads", 2022.)
@@ -52,7 +52,7 @@ def induction(symbols: int = 20, length: str = "2-20") -> Task:
         return ids
 
     return Task(
-        takes=f"{said(low, high)} symbols from {tokens[0]} to {tokens[-1]}, of which the last was there before, "
+        takes=f"{in_words(low, high)} symbols from {tokens[0]} to {tokens[-1]}, of which the last occurred before, "
         f"such as {vocab.decode([0, 1, 0] if low <= 3 <= high else [0] * low)}",
         vocab=vocab,
         oracle=oracle,
@@ -66,7 +66,7 @@ def induction(symbols: int = 20, length: str = "2-20") -> Task:
 
 def hops(symbols: int = 4, length: str = "20", hops: int = 2) -> Task:
     """k-hop induction: from the last symbol, go to the place after its last earlier occurrence, and from there again, k
-    times. The answer is the symbol one arrives at, or ⊥ if there is nowhere to go. (Sanford, Hsu and Telgarsky,
+    times. The answer is the symbol one arrives at, or ⊥ if a hop is impossible. (Sanford, Hsu and Telgarsky,
     "Transformers, parallel computation, and logarithmic depth", 2024.)
     """
     low, high = lengths_within("hops", length)
@@ -85,7 +85,7 @@ def hops(symbols: int = 4, length: str = "20", hops: int = 2) -> Task:
         return [symbols if at is None else ids[at]]
 
     return Task(
-        takes=f"{said(low, high)} symbols from {tokens[0]} to {tokens[-1]}, "
+        takes=f"{in_words(low, high)} symbols from {tokens[0]} to {tokens[-1]}, "
         f"such as {vocab.decode(([0, 0, 1] * LONGEST)[: min(high, max(low, 8))])}",
         vocab=vocab,
         oracle=oracle,
@@ -123,7 +123,7 @@ def parity(length: str = "1-20") -> Task:
 
     example = ("10110" * LONGEST)[: min(high, max(low, 5))]
     return Task(
-        takes=f"{said(low, high)} zeros and ones and then =, such as {example}=",
+        takes=f"{in_words(low, high)} zeros and ones and then =, such as {example}=",
         vocab=Vocab.of("01="),
         oracle=oracle,
         draw=lambda rng: [*rng.integers(0, 2, rng.integers(low, high + 1)).tolist(), equals],
@@ -135,12 +135,12 @@ def parity(length: str = "1-20") -> Task:
 
 
 def markov(symbols: int = 3, length: str = "100") -> Language:
-    """Markov chains, each with transition probabilities of its own: they can only be learnt in context.
+    """Markov chains, each with its own transition probabilities: they can only be learned in context.
 
     The rows of a chain's matrix are uniform among all distributions (Dirichlet with all ones), and so is the first
-    symbol, so that what `bigram_predictions` says is the best there is. (Edelman et al., "The evolution of statistical
+    symbol, so that `bigram_predictions` is the best prediction. (Edelman et al., "The evolution of statistical
     induction heads", 2024.) Every string of the right length can be drawn, so every one is right; how well a model has
-    learnt them is seen in its loss, beside `markov_loss`.
+    learned them shows in its loss, compared with `markov_loss`.
     """
     low, high = lengths_within("markov", length)
     tokens = symbol_tokens("markov", symbols, most=len(ascii_lowercase))
@@ -156,7 +156,7 @@ def markov(symbols: int = 3, length: str = "100") -> Language:
         return "".join([tokens[state] for state in states])
 
     return Language(
-        about=f"Markov chains of {said(low, high)} symbols from {tokens[0]} to {tokens[-1]}, each with its own "
+        about=f"Markov chains of {in_words(low, high)} symbols from {tokens[0]} to {tokens[-1]}, each with its own "
         f"transition probabilities, such as {beginning(draw(np.random.default_rng(0)))}",
         tokens=tokens,
         longest=high,
@@ -167,7 +167,7 @@ def markov(symbols: int = 3, length: str = "100") -> Language:
 
 
 def bigram_predictions(states: Ids, symbols: int) -> Array:
-    """What the best predictor of `markov` says before it sees each symbol: (T, symbols), each row sums to 1.
+    """The best prediction of each symbol of `markov` from those before it: (T, symbols), each row sums to 1.
 
     It counts which symbols have followed the present one, adds one to each count and divides by their sum: the mean of
     the posterior distribution of a row of the chain's matrix. Before the first symbol all are equally likely.
@@ -181,9 +181,10 @@ def bigram_predictions(states: Ids, symbols: int) -> Array:
 
 
 def markov_loss(text: str, symbols: int = 3, length: str = "100") -> float:
-    """The loss of the best predictor on a string of `markov(symbols, length)`: nats a token, <end> counted as a token.
+    """The loss of the best predictor on a string of `markov(symbols, length)`: nats per token, <end> counted as a
+    token.
 
-    It knows the lengths there are, and that they are equally likely, which costs ln(how many) a string.
+    It knows the possible lengths, which are equally likely; this costs ln(number of lengths) per string.
     """
     low, high = lengths_within("markov", length)
     tokens = symbol_tokens("markov", symbols, most=len(ascii_lowercase))
@@ -195,7 +196,7 @@ def markov_loss(text: str, symbols: int = 3, length: str = "100") -> float:
 
 
 def dyck(kinds: int = 1, length: str = "2-40", depth: int = 20) -> Language:
-    """Balanced brackets of one to four kinds, at most so deep: of an even length, all words are equally likely."""
+    """Balanced brackets of one to four kinds, nested up to `depth`: all words of one length are equally likely."""
     whole_within("dyck: kinds", kinds, 1, len(OPENING))
     whole("dyck: depth", depth, 1)
     low, high = lengths_within("dyck", length)
@@ -217,7 +218,7 @@ def dyck(kinds: int = 1, length: str = "2-40", depth: int = 20) -> Language:
         return "".join(word)
 
     return Language(
-        about=f"{said(low, high)} balanced brackets of {kinds} kind{'s' * (kinds != 1)}, at most {depth} deep, "
+        about=f"{in_words(low, high)} balanced brackets of {kinds} kind{'s' * (kinds != 1)}, at most {depth} deep, "
         f"such as {beginning(draw(np.random.default_rng(0)))}",
         tokens=OPENING[:kinds] + CLOSING[:kinds],
         longest=high,
@@ -241,8 +242,8 @@ def nesting(word: str) -> int:
 
 
 def opening_chances(longest: int, depth: int) -> list[list[float]]:
-    """[left][open]: how likely the next bracket opens, in a uniform balanced word, when so many brackets are left and
-    so many are open."""
+    """[left][open]: how likely the next bracket opens, in a uniform balanced word, given how many brackets are left and
+    how many are open."""
     top = min(depth, longest // 2)
     # how likely a fair walk from a height is at 0 after some steps, and never left 0 … top in between
     home = np.zeros((longest + 1, top + 2))
@@ -260,7 +261,7 @@ def every_sequence(symbols: int, low: int, high: int) -> Iterator[Ids]:
 
 
 def telling_sequences(symbols: int, low: int, high: int) -> Iterator[Ids]:
-    """One symbol only; all symbols round and round; and one symbol that comes back after all the others were there."""
+    """One symbol only; all symbols in turn; and one symbol that returns after all the others."""
     for size in sorted({low, (low + high) // 2, high}):
         for symbol in {0, symbols - 1}:
             yield [symbol] * size
@@ -280,7 +281,7 @@ def lengths_within(name: str, length: str, least: int = 1) -> tuple[int, int]:
 
 
 def symbol_tokens(name: str, symbols: int, most: int = 1000) -> tuple[str, ...]:
-    """Letters, or numbers where there are more symbols than letters."""
+    """Letters, or numbers if there are more symbols than letters."""
     whole_within(f"{name}: symbols", symbols, 2, most)
     return tuple(ascii_lowercase[:symbols]) if symbols <= len(ascii_lowercase) else tuple(map(str, range(symbols)))
 

@@ -1,7 +1,7 @@
-"""Sort some numbers: say them again in ascending order.
+"""Sort some numbers: output them in ascending order.
 
-The numbers are 1 to n − 1, and 0 ends the input: 6 2 12 0 gives 2 6 12. In the book's task they are all different, in
-the other they may repeat, and may start anywhere; if 0 is one of them, = ends the input. (The Art of Transformer
+The numbers are 1 to n − 1, and 0 ends the input: 6 2 12 0 gives 2 6 12. In the book's task they are all different; in
+the other they may repeat and start anywhere, and if 0 is one of them, = ends the input. (The Art of Transformer
 Programming, chapter 5.)
 """
 
@@ -52,7 +52,7 @@ def ascending(n: int = 28, block: int = 100) -> Task:
 
 
 def ascending_with_repeats(n: int = 1001, length: int = 16, lowest: int = 1) -> Task:
-    """Up to `length` numbers, with repeats, out of n − 1 many from `lowest` on, and then the end token."""
+    """Up to `length` numbers, with repeats, out of the n − 1 numbers from `lowest` on, and then the end token."""
     values = end = whole_within("sort: n", n, 2, MOST_NUMBERS) - 1
     check_longest(f"sort: length={shown(length)}", 2 * whole("sort: length", length, 1))
     sign = "0" if lowest > 0 else "="
@@ -62,7 +62,7 @@ def ascending_with_repeats(n: int = 1001, length: int = 16, lowest: int = 1) -> 
         return sorted(numbers) if ids[-1:] == [end] and 0 < len(numbers) <= length and end not in numbers else None
 
     def draw(rng: np.random.Generator) -> Ids:
-        """Spread over all values, or over a few only, where neighbours and repeats are frequent."""
+        """Spread over all values, or only over a few, so that neighbours and repeats are frequent."""
         width = int(np.exp(rng.uniform(0.0, np.log(values)))) if rng.random() < 0.5 else values
         first = rng.integers(0, values - width + 1)
         return [*(first + rng.integers(0, width, rng.integers(1, length + 1))).tolist(), end]

@@ -5,8 +5,8 @@
     >>> len(text), text[12] == text[21], language.right(text)
     (39, True, True)
 
-A length is drawn, each that the rule allows as likely as another; then a string of this length that satisfies the rule,
-each as likely as another. How is in `rule_draws.py`.
+A length is drawn, all that the rule allows being equally likely; then a string of this length that satisfies the rule,
+again all equally likely (`rule_draws.py`).
 """
 
 import dataclasses
@@ -23,7 +23,7 @@ from handloom.tasks.rules import parse
 
 
 def strings(rule: str = "", alphabet: str = "01", length: str = "30-40") -> Language:
-    """Strings of the alphabet's symbols under a rule, such as s[13]==s[22] (rules.py says what there is)."""
+    """Strings of the alphabet's symbols under a rule, such as s[13]==s[22] (`rules.py` has the grammar)."""
     shortest, longest = lengths(length)
     check_alphabet(alphabet)
     condition = parse(rule, alphabet)
@@ -34,7 +34,7 @@ def strings(rule: str = "", alphabet: str = "01", length: str = "30-40") -> Lang
         return shortest <= len(text) <= longest and set(text) <= symbols
 
     return Language(
-        about=f"strings of {' '.join(alphabet)} of length {said(shortest, longest)}"
+        about=f"strings of {' '.join(alphabet)} of length {in_words(shortest, longest)}"
         + f" with {rule}" * bool(rule.strip()),
         tokens=alphabet,
         longest=longest,
@@ -48,11 +48,11 @@ def strings(rule: str = "", alphabet: str = "01", length: str = "30-40") -> Lang
 def one_two(length: str = "10-15") -> Language:
     """Strings of 0 and 1 with exactly one 2, anywhere."""
     language = strings("count(2)==1", "012", length)
-    return dataclasses.replace(language, about=f"strings of 0 and 1 of length {said(*lengths(length))} with one 2")
+    return dataclasses.replace(language, about=f"strings of 0 and 1 of length {in_words(*lengths(length))} with one 2")
 
 
 def two_twos(length: str = "30-40") -> Language:
-    """Strings of 0 and 1; in one of two, two digits are changed to 2."""
+    """Strings of 0 and 1; in half of them, two digits are changed to 2."""
     shortest, longest = lengths(length)
     if shortest < 2:
         raise HandloomError(f"two-twos: length={length} must start at 2: there are two 2s")
@@ -67,7 +67,7 @@ def two_twos(length: str = "30-40") -> Language:
         return f"{text[:first]}2{text[first + 1 : second]}2{text[second + 1 :]}"
 
     return Language(
-        about=f"strings of 0 and 1 of length {said(shortest, longest)}, half of them with two 2s",
+        about=f"strings of 0 and 1 of length {in_words(shortest, longest)}, half of them with two 2s",
         tokens="012",
         longest=longest,
         draw=draw,
@@ -87,7 +87,7 @@ def lengths(text: str) -> tuple[int, int]:
     return shortest, longest
 
 
-def said(shortest: int, longest: int) -> str:
+def in_words(shortest: int, longest: int) -> str:
     return f"{shortest} to {longest}" if shortest < longest else f"{shortest}"
 
 
@@ -96,9 +96,9 @@ def check_alphabet(alphabet: str) -> None:
         raise HandloomError(f"alphabet={shown(alphabet)} must be different symbols, such as 01 or abc")
     if set(END) <= set(alphabet):
         raise HandloomError(
-            f"alphabet={shown(alphabet)} can spell {END}, the mark of the end; leave out one symbol of it"
+            f"alphabet={shown(alphabet)} can spell {END}, which marks the end of a string; leave out one symbol of it"
         )
     if any("\ud800" <= symbol <= "\udfff" for symbol in alphabet):
         raise HandloomError(
-            f"alphabet={shown(alphabet)} has half a character in it, which no file can hold; leave it out"
+            f"alphabet={shown(alphabet)} contains half a character, which no file can hold; leave it out"
         )

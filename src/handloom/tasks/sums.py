@@ -1,7 +1,7 @@
 """Sums of decimal numbers, digit by digit, and what all tasks about two numbers share.
 
-Numbers have a fixed number of digits, with zeros in front: 045+078=0123. The result has one digit more. Answers come
-with the largest digit first.
+Numbers have a fixed number of digits, with leading zeros: 045+078=0123. The result has one digit more. The most
+significant digit comes first.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -29,12 +29,12 @@ def addition(digits: int = 3) -> Task:
 
 
 def modular_addition(digits: int = 2) -> Task:
-    """The last digit of the sum."""
+    """The last digit of the sum of two numbers of that many digits."""
     return padded(digits, sum_vocab(), lambda a, b: [(a + b) % 10], lambda: carries(digits))
 
 
 def digit_sum(base: int = 10) -> Task:
-    """The last digit, in some base, of the sum of two digits, which stand side by side."""
+    """The last digit, in a base, of the sum of two digits, which stand side by side."""
     vocab = digit_vocab(base)
     return Task(
         takes=f"two digits in base {base}, such as {vocab.decode([base - 3, base - 2] if base > 2 else [1, 1])}",
@@ -52,7 +52,7 @@ def digit_vocab(base: int) -> Vocab:
 
 
 def padded(digits: int, vocab: Vocab, answer: Callable[[int, int], Ids], hard: Callable[[], Iterable[Pair]]) -> Task:
-    """Two numbers of that many digits each, with zeros in front, and a sign between them."""
+    """Two numbers of that many digits each, with leading zeros, and a sign between them."""
 
     def draw(rng: np.random.Generator) -> Pair:
         a, b = rng.integers(0, 10, (2, digits)).tolist()
@@ -74,7 +74,7 @@ def pairs(
     draw: Callable[[np.random.Generator], Pair],
     hard: Callable[[], Iterable[Pair]],
 ) -> Task:
-    """A task about two numbers of up to so many digits: how a question is asked and read, and what is answered."""
+    """A task about two numbers of up to that many digits: how a question is written and read, and its answer."""
     check_longest(f"digits={shown(digits)}", 4 * whole("digits", digits, 1))
     most = 10**digits
 

@@ -1,4 +1,4 @@
-"""A Task: a vocabulary, inputs, and an oracle that says what is right.
+"""A Task: a vocabulary, inputs, and an oracle that knows the right answers.
 
     >>> from handloom.tasks.extremes import minimum
     >>> task = minimum(20)
@@ -8,8 +8,8 @@
     Traceback (most recent call last):
     handloom.core.errors.HandloomError: this takes 1 to 20 numbers from 0 to 19, such as 6 2 12; it was given ''
 
-Inside, inputs and answers are lists of token ids. Nothing here knows of models: a program is held against its task,
-a training run is fed by one.
+Inputs and answers are lists of token ids. Nothing here knows of models: a program is checked against its task, a
+training run draws its strings from one.
 """
 
 from collections.abc import Callable, Iterable
@@ -25,9 +25,9 @@ from handloom.core.errors import counted, shown
 Ids = list[int]
 Verdict = Literal["right", "wrong", "malformed"]
 
-LONGEST = 10_000  # tokens of an input: attention over more, position by position, would fill the memory
+LONGEST = 10_000  # tokens of an input: attention over more positions would fill the memory
 SHORT = 9  # tokens of an example
-COUNTED = 1_000  # tokens of an input up to which all inputs are counted: nobody goes through more
+COUNTED = 1_000  # tokens of an input up to which all inputs are counted: of longer ones nobody runs all
 
 
 class Learnable(Protocol):
@@ -37,18 +37,18 @@ class Learnable(Protocol):
     def vocab(self) -> Vocab: ...
 
     def pair(self, rng: np.random.Generator) -> tuple[Ids, Ids]:
-        """Something asked and an answer that is right."""
+        """A question and a right answer to it."""
 
-    def verdict(self, asked: Ids, said: Ids) -> Verdict:
-        """What to think of an answer."""
+    def verdict(self, question: Ids, output: Ids) -> Verdict:
+        """Whether an output is right."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """`oracle` gives the answer to an input, or None to what is not an input. `draw` makes a random input. `every`
-    goes through all inputs, where there are few enough, and `count` says how many there are. `hard` are inputs that
-    programs get wrong first. `near` says which answers count as right besides the oracle's, where numbers are rounded,
-    and `formed` which are answers at all."""
+    """`oracle` gives the answer to an input, or None if it is not an input. `draw` makes a random input. `every`
+    iterates over all inputs, if they are few enough, and `count` is their number. `hard` are inputs that programs get
+    wrong first. `near(question, output)` tells which outputs count as right besides the oracle's answer, where numbers
+    are rounded, and `formed(output)` which are well-formed."""
 
     takes: str  # for people: "this takes …", with an example
     vocab: Vocab
@@ -61,22 +61,22 @@ class Task:
     formed: Callable[[Ids], bool] | None = None
 
     def answer(self, text: str) -> str:
-        """What is right to say after this text, special tokens left out."""
-        said = self.oracle(self.vocab.encode(text))
-        if said is None:
+        """The right answer to this text, without special tokens."""
+        answer = self.oracle(self.vocab.encode(text))
+        if answer is None:
             raise HandloomError(f"this takes {self.takes}; it was given {shown(text)}")
-        return self.vocab.decode(said)
+        return self.vocab.decode(answer)
 
     def check(self, text: str) -> None:
-        """Refuse what is not an input."""
+        """Raise an error if the text is not an input."""
         try:
             self.answer(text)
         except HandloomError:
             raise HandloomError(f"this takes {self.takes}; it was given {shown(text)}") from None
 
     def example(self) -> str:
-        """A short input that shows something, as text: of the hundred random ones one of SHORT tokens, or the shortest,
-        and of these the one with most different tokens, its answer's among them."""
+        """A short, telling input, as text. Of a hundred random ones: those of up to SHORT tokens, or the shortest, and
+        of these the one with the most different tokens, counting its answer's."""
         rng = np.random.default_rng(0)
         drawn = [self.draw(rng) for _ in range(100)]
         different = {tuple(ids): len({*ids, *(self.oracle(ids) or ())}) for ids in drawn}
@@ -85,33 +85,33 @@ class Task:
 
     def pair(self, rng: np.random.Generator) -> tuple[Ids, Ids]:
         """A random input and its answer."""
-        asked = self.draw(rng)
-        answer = self.oracle(asked)
-        assert answer is not None, f"{self.vocab.decode(asked)} was drawn and is not an input"
-        return asked, answer
+        question = self.draw(rng)
+        answer = self.oracle(question)
+        assert answer is not None, f"{self.vocab.decode(question)} was drawn and is not an input"
+        return question, answer
 
-    def verdict(self, asked: Ids, said: Ids) -> Verdict:
-        """What to think of an answer to an input."""
-        if said == self.oracle(asked):
+    def verdict(self, question: Ids, output: Ids) -> Verdict:
+        """Whether an output is right, given the input."""
+        if output == self.oracle(question):
             return "right"
-        if self.formed is not None and not self.formed(said):
+        if self.formed is not None and not self.formed(output):
             return "malformed"
-        return "right" if self.near is not None and self.near(asked, said) else "wrong"
+        return "right" if self.near is not None and self.near(question, output) else "wrong"
 
 
 def whole_within(name: str, value: int, least: int, most: int) -> int:
-    """A parameter that is a whole number, neither too small nor so large that a task could not be held in memory."""
+    """A parameter that is a whole number, neither too small nor too large for the memory."""
     if whole(name, value, least) > most:
         raise HandloomError(f"{name}={shown(value)} must be at most {most}")
     return int(value)
 
 
 def check_longest(what: str, tokens: int) -> None:
-    """Refuse parameters of a task, named in `what`, by which an input would be longer than can be run."""
+    """Raise an error about parameters, named in `what`, that make inputs longer than can be run."""
     if tokens > LONGEST:
         raise HandloomError(f"{what}: inputs of {counted(tokens)} tokens (expected up to {LONGEST:,}); choose smaller")
 
 
 def count_of_sequences(values: int, longest: int) -> int | None:
-    """How many sequences of 1 to `longest` tokens out of a vocabulary there are; None where they are very long."""
+    """The number of sequences of 1 to `longest` tokens over a vocabulary; None if these are very long."""
     return sum(values**length for length in range(1, longest + 1)) if longest <= COUNTED else None

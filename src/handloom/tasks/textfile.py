@@ -1,4 +1,4 @@
-"""The lines of a text file as a language: what one has when all one has is examples."""
+"""The lines of a text file as a language, for data that come only as examples."""
 
 from pathlib import Path
 
@@ -10,9 +10,9 @@ from handloom.tasks.language import END, Language
 
 
 def text_file(path: str | Path, tokens: str = "characters") -> Language:
-    """The strings of a file, one a line, in UTF-8; empty lines are left out. A token is a character, or with
-    tokens="words" whatever stands between spaces. A file has no rule that could be broken: any string that is not
-    malformed, that is neither empty nor longer than all lines, counts as right."""
+    """The strings of a file, one per line, in UTF-8, without empty lines. A token is a character, or with
+    tokens="words" a word between spaces. A file has no rule: any string that is neither empty nor longer than all lines
+    counts as right."""
     if tokens not in ("characters", "words"):
         raise HandloomError(f"{path}: tokens={shown(tokens)} must be characters or words")
     lines = read_lines(Path(path))
@@ -24,7 +24,7 @@ def text_file(path: str | Path, tokens: str = "characters") -> Language:
         return texts[int(rng.integers(len(texts)))]
 
     return Language(
-        about=f"the {len(lines)} lines of {Path(path).name}; there is no rule, so that what is not malformed is right",
+        about=f"the {len(lines)} lines of {Path(path).name}; there is no rule, so every well-formed string is right",
         tokens=sorted(set().union(*pieces)),
         longest=max(map(len, pieces)),
         draw=draw,
@@ -37,15 +37,17 @@ def text_file(path: str | Path, tokens: str = "characters") -> Language:
 
 
 def read_lines(path: Path) -> list[str]:
-    """The lines that are not empty, without what ends them."""
-    if path.is_char_device() or path.is_block_device():  # a pipe is read once, and kept with the run
-        raise HandloomError(f"{path} is a device (expected a text file); copy what it gives into a file first")
+    """The lines that are not empty, without line endings."""
+    if path.is_char_device() or path.is_block_device():  # a pipe is read once, and saved with the run
+        raise HandloomError(f"{path} is a device (expected a text file); copy its contents into a file first")
     if path.is_dir():
-        raise HandloomError(f"{path} is a folder; give a text file with one string a line")
+        raise HandloomError(f"{path} is a folder; give a text file with one string per line")
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise HandloomError(f"cannot read {path}: {error.strerror}; give a text file with one string a line") from error
+        raise HandloomError(
+            f"cannot read {path}: {error.strerror}; give a text file with one string per line"
+        ) from error
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -56,5 +58,5 @@ def read_lines(path: Path) -> list[str]:
         if END in line:
             raise HandloomError(f"{path}, line {number}: {END} marks the end of a string; leave it out of the text")
     if not (lines := [line for line in lines if line.strip()]):
-        raise HandloomError(f"{path} is empty; give a text file with one string a line")
+        raise HandloomError(f"{path} is empty; give a text file with one string per line")
     return lines

@@ -1,8 +1,7 @@
-"""What a user has written: a Python file that defines `task`, or `problem`. The file is run, as its user wants.
+"""A user's Python file that defines `task`, or `problem`. The file is run, as its user wants.
 
-What it defines may be the thing itself, or a function that makes it, with parameters that have defaults. It may import
-Python files that lie beside it. Two files may each have a `helper.py` of their own: what is beside a file is loaded for
-it alone.
+It may define the thing itself, or a function that makes it, with parameters that have defaults. It may import Python
+files beside it. Two files may each have a `helper.py` of their own: modules beside a file are loaded for it alone.
 """
 
 import ast
@@ -25,7 +24,7 @@ from handloom.core.errors import shown
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a file must define: under which name, of which kinds, and these in words."""
+    """What a file must define: its name, its kinds, and these in words."""
 
     name: str
     kinds: tuple[type, ...]
@@ -39,20 +38,17 @@ class Wanted:
 
 
 def python_file(name: str) -> tuple[Path, str] | None:
-    """Of `my_task.py:n=12` the file and the parameters, if there is that file."""
+    """The file and the parameters of `my_task.py:n=12`, if the file exists."""
     python = re.fullmatch(r"(.+?\.py)(?::(.*))?", name, re.DOTALL)
     return (Path(python[1]), python[2] or "") if python and os.path.isfile(python[1]) else None
 
 
 def defined(path: Path, wanted: Wanted, parameters: bool) -> Callable[..., Any]:
-    """Runs the file. Gives a function that makes what is wanted; what goes wrong in it is said in one line."""
+    """Run the file; a function that makes what is wanted. All errors in the file become a HandloomError of one line."""
     module = ModuleType(path.stem)
     module.__file__ = str(path)
-    try:
-        with importing_beside(path):
-            exec(compile(path.read_bytes(), str(path), "exec"), module.__dict__)
-    except (Exception, SystemExit) as error:
-        raise HandloomError(told_in_file(path, error)) from error
+    with errors_in(path), importing_beside(path):
+        exec(compile(path.read_bytes(), str(path), "exec"), module.__dict__)
     found = vars(module).get(wanted.name)
     if isinstance(found, wanted.kinds):
         if parameters:
@@ -64,15 +60,12 @@ def defined(path: Path, wanted: Wanted, parameters: bool) -> Callable[..., Any]:
 
 
 def guarded(path: Path, wanted: Wanted, function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, with its errors told as ours and what it gives looked at."""
+    """The function, with its errors as a HandloomError and its result checked."""
 
     @functools.wraps(function)
     def make(**values: Any) -> Any:
-        try:
-            with importing_beside(path):
-                made = function(**values)
-        except (Exception, SystemExit) as error:
-            raise HandloomError(told_in_file(path, error)) from error
+        with errors_in(path), importing_beside(path):
+            made = function(**values)
         if not isinstance(made, wanted.kinds):
             raise HandloomError(f"{path}: {wanted.name}() gave {shown(made)}; it must give {wanted.words}")
         return made
@@ -81,8 +74,8 @@ def guarded(path: Path, wanted: Wanted, function: Callable[..., Any]) -> Callabl
 
 
 def files_beside(path: Path) -> list[Path]:
-    """The Python files in its folder that a file imports, and those that these import, relative to the folder. Of a
-    package all files count."""
+    """The Python files in its folder that a file imports, and those that these import, relative to the folder. All
+    files of an imported package count."""
     folder, found, waiting = path.parent, set[Path](), [path]
     while waiting:
         for name in imported_names(waiting.pop()):
@@ -95,11 +88,11 @@ def files_beside(path: Path) -> list[Path]:
 
 
 def imported_names(path: Path) -> set[str]:
-    """The modules that a file's import statements name, without what is behind a dot."""
+    """The modules that a file's import statements name, up to the first dot."""
     try:
         nodes = list(ast.walk(ast.parse(path.read_bytes())))
     except (OSError, ValueError, SyntaxError, RecursionError):
-        return set()  # it will be told when the file is run
+        return set()  # the error comes when the file is run
     plain = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     from_them = {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom) and not node.level}
     return {name.partition(".")[0] for name in plain | from_them}
@@ -107,8 +100,8 @@ def imported_names(path: Path) -> set[str]:
 
 @contextmanager
 def importing_beside(path: Path) -> Iterator[None]:
-    """While a file runs: what it imports is looked for beside it first, as Python does for a program, and loaded anew.
-    Afterwards there is nothing left of it but what the file itself holds."""
+    """While a file runs, its imports are looked for beside it first, as Python does for a program, and loaded anew.
+    Afterwards none of these modules stays imported, except in the file itself."""
     own = {file.parts[0].removesuffix(".py") for file in files_beside(path)}
     if not own:
         yield
@@ -130,12 +123,21 @@ def importing_beside(path: Path) -> Iterator[None]:
         sys.modules.update(others)
 
 
-def told_in_file(path: Path, error: BaseException) -> str:
-    """What went wrong, in one line: the file, the line of it where it happened, and what Python says."""
+@contextmanager
+def errors_in(path: Path) -> Iterator[None]:
+    """Around running a user's file: any error in it, an exit too, becomes a HandloomError."""
+    try:
+        yield
+    except (Exception, SystemExit) as error:
+        raise HandloomError(located(path, error)) from error
+
+
+def located(path: Path, error: BaseException) -> str:
+    """An error in one line: the file, the line where it occurred, and Python's message."""
     if isinstance(error, SyntaxError) and error.filename == str(path):
-        line, says = error.lineno, error.msg
+        line, message = error.lineno, error.msg
     else:
         places = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
-        line, says = (places[-1] if places else None), " ".join(str(error).split())
+        line, message = (places[-1] if places else None), " ".join(str(error).split())
     kind = "" if isinstance(error, HandloomError) else f"{type(error).__name__}: "
-    return f"{path}{f', line {line}' if line else ''}: {kind}{says[:200]}"
+    return f"{path}{f', line {line}' if line else ''}: {kind}{message[:200]}"

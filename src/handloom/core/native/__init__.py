@@ -5,13 +5,12 @@ The sources beside this file are built when handloom is installed, and docs/nati
 
 It computes logits and decodes. It records no sites and takes no edits; the reference and torch do.
 
-Public: what every engine has (core/engines.py), `forward`, `Decoder`, `decode` and `workers`; `reason_against`,
+Public: what every engine has (core/engines.py), `forward`, `Decoder` and `decode`; `reason_against`,
 `library` and `describe`; and for the native trainer `check`, `lanes`, `threads`, `held` and `fine`, with `layout.py`.
 """
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from ctypes import byref
 from itertools import chain
 from math import prod
@@ -22,7 +21,7 @@ import numpy as np
 from handloom.core.arrays import Array
 from handloom.core.checks import check_tokens
 from handloom.core.config import Config
-from handloom.core.engines import Draw, Texts
+from handloom.core.engines import Texts, TokenChoice
 from handloom.core.errors import HandloomError
 from handloom.core.model import Model
 from handloom.core.native.layout import (
@@ -108,7 +107,7 @@ class Runner:
         self,
         texts: Texts,
         limits: Sequence[int],
-        how: Draw,
+        how: TokenChoice,
         uniforms: Array,
         report: Callable[[int], None],
     ) -> list[list[int]]:
@@ -200,14 +199,8 @@ class Decoder:
         return out.reshape(*ids.shape[:-1], *out.shape[1:]).astype(np.float64)
 
 
-@contextmanager
-def workers(useful: int) -> Iterator[int]:
-    """How many Decoders may run at once: one, which uses all threads."""
-    yield 1
-
-
 def decode(
-    model: Model, texts: Texts, limits: Sequence[int], how: Draw, report: Callable[[int], None]
+    model: Model, texts: Texts, limits: Sequence[int], how: TokenChoice, report: Callable[[int], None]
 ) -> list[list[int]]:
     """The new tokens of all rows, sampled as in `decoding.py`: row i with the numbers of the generator (seed, i)."""
     runner, output, most = Runner(model), [], max(limits, default=0)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from handloom.core import HandloomError
+from handloom.core.callbacks import Progress
 from handloom.core.files import as_path
 from handloom.discover.catalogue import problem_named
 from handloom.discover.problem import Problem
@@ -16,7 +17,6 @@ from handloom.discover.records.exchange import constructions, written_in
 from handloom.discover.records.selection import Asked, is_asked, problem_of
 from handloom.discover.records.store import NotLegal, Record, Store
 from handloom.discover.spaces import Construction
-from handloom.tasks.certificate import Progress
 
 ORIGIN = {"how": "import", "symmetry": None, "seed": 0, "run": None, "generation": 0, "parent": None}
 

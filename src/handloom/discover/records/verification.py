@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from handloom.core import HandloomError
+from handloom.core.callbacks import Progress
 from handloom.discover.records.selection import Asked, by_problem, problem_of
 from handloom.discover.records.store import Record, Store, wrong
-from handloom.tasks.certificate import Progress
 
 
 @dataclass(frozen=True)

@@ -29,8 +29,9 @@ import numpy as np
 
 from handloom.core import HandloomError, Model
 from handloom.core.arrays import Array
+from handloom.core.callbacks import Progress
 from handloom.core.params import is_norm
-from handloom.tasks.certificate import Certificate, Progress
+from handloom.tasks.certificate import Certificate
 from handloom.tasks.sums import EQUALS, PLUS, sum_vocab
 from handloom.write.ours.addition import STREAM, small_addition
 from handloom.write.parts.intervals import ROUND, Box, hull_over, spread, stack, total

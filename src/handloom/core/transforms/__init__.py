@@ -1,0 +1,46 @@
+"""Transforms: changes to a model that keep the function it computes.
+
+Each is a function from Model to Model, and states when it is exact: the logits are then the same up to rounding. A
+transform that cannot be exact for the given model raises an error that says what to do first. `merging.py` joins two
+models.
+
+    store_positions     sinusoidal positions become a table
+    untie               the unembedding gets a table of its own
+    add_biases          biases, all zero, where there were none
+    fold_norms          norm gains and biases move into the weights that read them
+    centre              every write into the residual stream gets mean zero
+    layer_to_rms        layer norm becomes RMS norm
+    rotate              an orthogonal matrix turns the residual stream (random_rotation makes one)
+    pad                 more width, heads, head width or neurons, all zero
+    permute_stream      the dimensions of the residual stream in another order, and so all sums over them
+    permute_heads       the heads of a layer in another order
+    permute_neurons     the neurons of a layer in another order
+    shuffle             stream, heads and neurons in a random order
+    drop_unused         heads and neurons that contribute nothing are removed
+
+Public: the functions above. The modules behind them are internal.
+"""
+
+from handloom.core.transforms.explicit import add_biases, store_positions, untie
+from handloom.core.transforms.norms import centre, fold_norms, layer_to_rms
+from handloom.core.transforms.padding import pad
+from handloom.core.transforms.permutations import permute_heads, permute_neurons, permute_stream, shuffle
+from handloom.core.transforms.rotation import random_rotation, rotate
+from handloom.core.transforms.unused import drop_unused
+
+__all__ = [
+    "add_biases",
+    "centre",
+    "drop_unused",
+    "fold_norms",
+    "layer_to_rms",
+    "pad",
+    "permute_heads",
+    "permute_neurons",
+    "permute_stream",
+    "random_rotation",
+    "rotate",
+    "shuffle",
+    "store_positions",
+    "untie",
+]

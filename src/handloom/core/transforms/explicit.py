@@ -1,0 +1,35 @@
+"""What a Config leaves implicit becomes arrays: computed positions, a tied unembedding, absent biases."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from handloom.core import params as parameters
+from handloom.core.config import Bias
+from handloom.core.model import Model
+from handloom.core.reference import sinusoid
+from handloom.core.transforms.changed import changed
+
+
+def store_positions(model: Model) -> Model:
+    """Sinusoidal positions, which are computed, become a table, which can be changed. Always exact."""
+    if model.config.positions != "sinusoid":
+        return model
+    table = sinusoid(np.arange(model.config.block), model.config.d_model).astype(model.dtype)
+    return changed(model, "store_positions", model.flat | {"W_pos": table}, positions="table")
+
+
+def untie(model: Model) -> Model:
+    """The unembedding becomes an array of its own, W_U = W_Eᵀ. Always exact."""
+    if not model.config.tied:
+        return model
+    return changed(model, "untie", model.flat | {"W_U": model.params["W_E"].T}, tied=False)
+
+
+def add_biases(model: Model, *biases: Bias) -> Model:
+    """Biases, all zero, in the named parts of the model (see Config.biases) that had none. Always exact."""
+    config = replace(model.config, biases=(*model.config.biases, *biases))
+    if config == model.config:
+        return model
+    flat = parameters.flatten(parameters.zeros(config, model.dtype)) | model.flat
+    return changed(model, "add_biases", flat, biases=config.biases)
