@@ -25,8 +25,7 @@ from handloom.tasks.certify import ALL, proven
 from handloom.tasks.task import Ids
 from handloom.view.architecture import draw
 from handloom.view.svg.heatmap import heatmap
-from handloom.write import PROGRAMS
-from handloom.write.programs import prover_of
+from handloom.write import PROGRAMS, prover_of
 
 CERTIFIED = 2_000  # inputs tried for the explanation; `handloom certify` tries all
 PROVEN = 14  # positions up to which a proof takes a few seconds
