@@ -8,6 +8,7 @@ from handloom.tasks import task
 from handloom.tasks.extremes import minimum
 from handloom.view.pages.show import as_page, as_text, direction_names, explain, groups, heads, mlps, run, sign_map
 from handloom.write import PROGRAMS, program
+from programs import BY_NAME
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -15,7 +16,7 @@ def test_every_program_can_be_explained(name):
     explanation = explain(name, program(name))
     text = as_text(explanation)
     assert explanation.task.takes in text
-    assert explanation.said == explanation.task.answer(explanation.given) or name == "book/search"
+    assert explanation.said == explanation.task.answer(explanation.given) or BY_NAME[name].wrong
     assert repr(explanation.said) in text
     assert str(explanation.certificate) in text
     for part, words, *_ in (*heads(explanation), *mlps(explanation)):
