@@ -25,9 +25,9 @@ from handloom.core.errors import counted
 from handloom.tasks.lookup import Table, random_table
 from handloom.tasks.task import whole_within
 from handloom.write.book import BOOK
-from handloom.write.parts.encodings import circle, padding, turn
+from handloom.write.parts.encodings import circle, layer_norm, turn
+from handloom.write.parts.loudness import HARD, LOUD
 
-HARD, LOUD = 1e8, 1e6
 WIDEST = 1000  # dimensions of a hash
 RATE = 0.1  # of the optimiser's first half; in the second it falls to nothing
 APART = 0.01  # by how much a key must be more like itself than like any other, as a part of its likeness to itself
@@ -61,7 +61,7 @@ def any_lookup(entries: int = 10, vocab: int = 10, length: int = 5, block: int =
 
 
 def tied_table(table: Table, block: int, dims: int, seed: int = 0) -> Model:
-    """As much of any table as the tied construction can hold in so many dimensions; `precision` says how much."""
+    """As much of any table as the tied construction can hold in `dims` dimensions; `precision` measures how much."""
     return hashing(table, block, *optimise(table, dims, seed))
 
 
@@ -72,34 +72,9 @@ def untied_table(table: Table, block: int, dims: int, seed: int = 0) -> Model:
     return hashing(table, block, E, M, sums_by_value(table, hashes(table, E, M)))
 
 
-def concatenated_table(table: Table, block: int, dims: int, seed: int = 0) -> Model:
-    """The same with the tokens of the key side by side, `dims` for each, instead of hashed (exercise 2)."""
-    length, V = table.length, len(table.vocab)
-    whole("lookup: dims", dims, 3)
-    E, _ = random_hash(table, dims, seed)
-    D = length * dims + 3
-    config = Config(
-        vocab=V, block=check_block(block, table), d_model=D, layers=1, heads=length, d_head=dims,
-        tied=False, **BOOK,
-    )  # fmt: skip
-    weights = params.zeros(config)
-    weights["W_E"][:, :dims] = E
-    if length > 1:
-        weights["W_E"][:, dims:-3] = padding(D - dims - 3)
-    weights["W_pos"][:, -3:] = circle(block)
-    layer = weights["layers"][0]
-    look_back(layer, block)
-    for h in range(length):
-        layer["W_V"][h, :dims] = np.eye(dims)
-        layer["W_O"][h, :, h * dims : (h + 1) * dims] = LOUD * np.eye(dims)
-    side_by_side = E[table.keys[:, ::-1]].reshape(len(table), -1)  # the last token first: head 0 brings it
-    weights["W_U"][:-3] = sums_by_value(table, side_by_side).T
-    return Model(config, weights, table.vocab, {"decode_steps": 1})
-
-
 def any_table(table: Table, block: int, seed: int = 0) -> Model:
     """Every table (exercise 12). Layer norm puts the hash on a sphere, where each key is nearest to itself: its neuron
-    hears it and no other key, and says the value so loudly that nothing else matters. The dimensions are as few as
+    hears it and no other key, and writes the value so loudly that nothing else matters. The dimensions are as few as
     keep all keys apart."""
     E, M, y = apart(table, seed)
     V, d = E.shape
@@ -120,7 +95,7 @@ def any_table(table: Table, block: int, seed: int = 0) -> Model:
     layer["b_in"][:] = -(self_like + other_like) / 2
     layer["W_out"][:, :d] = LOUD**2 * E[table.values]
     notes = hash_notes(d, table.length) | {
-        "mlps": {"0": "a neuron for each key, which hears it alone and says its value"}
+        "mlps": {"0": "a neuron for each key, which hears it alone and outputs its value"}
     }
     return Model(config, weights, table.vocab, notes)
 
@@ -162,12 +137,6 @@ def look_back(layer: dict[str, Array], block: int) -> None:
 
 def check_block(block: int, table: Table) -> int:
     return whole("lookup: block", block, table.length)
-
-
-def layer_norm(x: Array) -> Array:
-    x = x - x.mean(-1, keepdims=True)
-    normed: Array = x / np.sqrt((x * x).mean(-1, keepdims=True))
-    return normed
 
 
 def hashes(table: Table, E: Array, M: Array) -> Array:
