@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from handloom.core import HandloomError, Vocab, generate, torch_engine, trace
+from handloom.core import HandloomError, Vocab, generate, trace
 from handloom.core import load as core_load
 from handloom.learn import cell_models
 from handloom.learn.api import prepare, resume, train
@@ -27,8 +27,10 @@ V = 7
 @pytest.fixture(autouse=True)
 def _one_core_an_operation():
     """All is so small here that two cores would mostly wait for each other."""
-    with torch_engine.workers(2):
-        yield
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
 
 
 def small(kind, **sizes):

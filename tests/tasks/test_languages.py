@@ -323,7 +323,7 @@ def test_the_lines_of_a_file(tmp_path):
     assert {verdict_on(language, text) for text in [*language.lines, "x", "zzzzz"]} == {"right"}
     assert {verdict_on(language, text) for text in ["", "zzzzzz"]} == {"malformed"}
     assert task(path).lines == language.lines
-    assert "4 lines of names.txt; there is no rule, so that what is not malformed is right" in language.about
+    assert "4 lines of names.txt; there is no rule, so every well-formed string is right" in language.about
 
 
 def test_the_words_of_a_file(tmp_path):
