@@ -4,7 +4,8 @@
     'Hello World!'
 
 A Model that is given a text asks `tasks` whether its task takes it; whoever takes the name of a model or of a task asks
-`write` for the programs; `certify` asks it for a proof. That is all: `tests/test_structure.py` knows this list.
+`write` for the programs; `certify` asks it for a proof. A value that draws itself in a notebook (`_repr_html_`) asks
+`view` for its picture. That is all: `tests/test_structure.py` knows this list.
 """
 
 from importlib import import_module
@@ -17,6 +18,7 @@ OFFERS = {
     "task_of_program": "handloom.write.programs:task_of_program",  # (name, parameters) → a task's name and parameters
     "prover_of": "handloom.write.programs:prover_of",  # model → a function that proves it right, or None
     "load_taotp": "handloom.write.taotp:load_taotp",  # path → Model
+    "html": "handloom.view.cards:html",  # Model, Trace, Certificate, Training or Record → a picture for a notebook
 }
 
 
