@@ -64,7 +64,7 @@ def heatmap(
         patterns = mean_attention(chosen, rows, progress=progress)
     tokens = [chosen.vocab.tokens[i] for i in rows[0]] if len(rows) == 1 else None
     look: dict[str, Any] = {"first": first, "marks": marked, "layers": layers, "heads": heads}
-    words = {"title": title(model, chosen, len(rows)), "written": chosen.config.causal}
+    words: dict[str, Any] = {"title": title(model, chosen, len(rows)), "written": chosen.config.causal}
     draw_attention(patterns[layers][:, heads], output, tokens=tokens, **words, **look)
     seen = looks(chosen, task, patterns, rows, look, samples, seed) if chosen.config.causal else []
     report({"file": str(output), "strings": len(rows), "longest": max(map(len, rows)), "marks": marked}, seen, as_json)
