@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from handloom import read as read
     from handloom.core import Config as Config
     from handloom.core import HandloomError as HandloomError
     from handloom.core import Model as Model
@@ -51,6 +52,7 @@ MODULE_OF = {
     **dict.fromkeys(TASKS.split(), "handloom.tasks"),
     **dict.fromkeys(("resume", "sample", "train"), "handloom.learn"),
     "program": "handloom.write",
+    "read": "handloom.read",  # the module itself
 }
 PLANNED = {
     "export": "save writes plain safetensors, which other tools read, and handloom.write.taotp.save_taotp text",
@@ -64,7 +66,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"handloom.{name} is not there yet; {PLANNED[name]}")
     if name not in MODULE_OF:
         raise AttributeError(f"module 'handloom' has no attribute {name!r}; it has {', '.join(sorted(MODULE_OF))}")
-    return getattr(import_module(MODULE_OF[name]), name)
+    module = import_module(MODULE_OF[name])
+    return module if module.__name__ == f"handloom.{name}" else getattr(module, name)
 
 
 def __dir__() -> list[str]:

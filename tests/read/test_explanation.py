@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+import handloom as hl
+from command import modules_after
 from handloom.core import HandloomError, trace
 from handloom.read import direction_names, explain
 from handloom.tasks import task
@@ -109,3 +111,9 @@ def test_a_model_whose_task_cannot_be_had_is_shown_without_a_certificate():
     for name in ("mine.py", "discover/isosceles:n=16"):
         model = noted.with_(notes={"decode_steps": 1, "task": name})
         assert explain("a file", model).certificate is None
+
+
+def test_the_room_is_loaded_when_it_is_first_used():
+    assert hl.read.explain is explain
+    assert "handloom.read" not in modules_after("import handloom as hl; hl.program('hello')")
+    assert "handloom.read" in modules_after("import handloom as hl; hl.read")

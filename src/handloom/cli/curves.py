@@ -1,4 +1,4 @@
-"""handloom curves: how runs went."""
+"""handloom curves: success and loss of runs."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,14 +11,15 @@ if TYPE_CHECKING:
 
 def curves(
     runs: Annotated[
-        list[Path], typer.Argument(metavar="RUN…", help="Folders of runs, or folders with runs.", show_default=False)
+        list[Path],
+        typer.Argument(metavar="RUN…", help="Run folders, or folders of runs.", show_default=False),
     ],
     output: Annotated[Path, typer.Option("-o", "--output", help="The picture: .png, .svg or .pdf.")] = Path(
         "curves.png"
     ),
 ) -> None:
-    """Draw success and loss over the steps, a line for each run; the runs of `learn --seeds` are one line, their mean,
-    in a band from the least to the largest.
+    """Draw success and loss over the steps, one line per run; the runs of `learn --seeds` are one line, their mean, in
+    a band from the least to the largest.
 
     \b
     handloom curves runs/strings-1 runs/strings-2 -o curves.svg
@@ -34,8 +35,8 @@ def curves(
 
 
 def curves_in(path: Path) -> "Iterator[tuple[str, list[list[dict[str, Any]]]]]":
-    """What is to be drawn of a folder, by name: a run, the runs of several seeds, or all that are in it. What is named
-    must be fit to be drawn; what is merely found in a folder is left out if it is not, and told."""
+    """The curves in a folder, by name: a run, the runs of several seeds, or all runs in it. A run that is named must
+    have curves; one that is only found in a folder is otherwise left out, with a line on standard error."""
     import sys
 
     from handloom.core import HandloomError

@@ -39,10 +39,9 @@ def heatmap(
 ) -> None:
     """Draw the attention of every head: averaged over strings, or on one.
 
-    In a panel a row is a position that looks, and a column one that is looked at. Digits are counted from 1, and row t
-    predicts digit t + 1: if digit 22 repeats digit 13, it shows in row 21, column 13. If a head looks from one marked
-    digit at another more than twice as much as evenly, that is printed, and whether it has an effect: what the head
-    reads there is replaced by its mean over strings of the task.
+    A row is a position that looks, a column one that is looked at. Digits are counted from 1, and row t predicts digit
+    t + 1: if digit 22 repeats digit 13, it shows in row 21, column 13. If a head looks from one marked digit at another
+    more than twice as much as evenly, that is printed with its effect, measured by mean ablation.
 
     \b
     handloom heatmap runs/strings-1 -o attention.svg
@@ -64,20 +63,11 @@ def heatmap(
     with Slowly("strings run") as progress:
         patterns = mean_attention(chosen, rows, progress=progress)
     tokens = [chosen.vocab.tokens[i] for i in rows[0]] if len(rows) == 1 else None
-    look: dict[str, Any] = {
-        "first": first,
-        "marks": marked,
-        "written": chosen.config.causal,
-        "layers": layers,
-        "heads": heads,
-    }
-    draw_attention(patterns[layers][:, heads], output, tokens=tokens, title=title(model, chosen, len(rows)), **look)
+    look: dict[str, Any] = {"first": first, "marks": marked, "layers": layers, "heads": heads}
+    words: dict[str, Any] = {"title": title(model, chosen, len(rows)), "written": chosen.config.causal}
+    draw_attention(patterns[layers][:, heads], output, tokens=tokens, **words, **look)
     seen = looks(chosen, task, patterns, rows, look, samples, seed) if chosen.config.causal else []
-    if as_json:
-        about = {"file": str(output), "strings": len(rows), "longest": max(map(len, rows)), "marks": marked}
-        print_json(about | {"looks": [asdict(one) for one in seen]})
-    else:
-        report(output, seen)
+    report({"file": str(output), "strings": len(rows), "longest": max(map(len, rows)), "marks": marked}, seen, as_json)
 
 
 def check_picture(output: Path) -> None:
@@ -139,10 +129,14 @@ def looks(
         return effects(model, seen, right, look["marks"], look["first"], progress)
 
 
-def report(output: Path, seen: "Sequence[Look]") -> None:
+def report(about: dict[str, Any], seen: "Sequence[Look]", as_json: bool) -> None:
+    """All looks as JSON, or the file and, on standard error, the looks that stand out."""
     import sys
 
-    print(output)
+    if as_json:
+        print_json(about | {"looks": [asdict(look) for look in seen]})
+        return
+    print(about["file"])
     for look in seen:
         if look.marked:
             print(look, file=sys.stderr)

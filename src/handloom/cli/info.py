@@ -1,4 +1,4 @@
-"""handloom info: what a model is."""
+"""handloom info: the architecture, sizes and notes of a model."""
 
 import json
 from dataclasses import asdict

@@ -22,6 +22,7 @@ from handloom.core.checks import parse_json, to_json
 from handloom.core.config import Config
 from handloom.core.errors import HandloomError, shown
 from handloom.core.params import Params
+from handloom.core.registry import offered
 from handloom.core.vocab import Vocab
 
 
@@ -65,6 +66,10 @@ class Model:
         count = sum(array.size for name, array in self.flat.items() if not parameters.is_norm(name))
         sizes = f"{c.vocab} tokens, {c.block} positions, {c.layers} layers, {c.d_model} wide"
         return f"Model({sizes}; {count:,} parameters)"
+
+    def _repr_html_(self) -> str | None:
+        """What a notebook shows."""
+        return offered("html")(self)
 
     @property
     def flat(self) -> dict[str, Any]:

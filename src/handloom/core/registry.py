@@ -4,7 +4,8 @@
     'Hello World!'
 
 A Model that is given a text has `tasks` check it; code that takes the name of a model or of a task gets the programs
-from `write`, and `certify` gets a proof from there. This is the whole list, and `tests/test_structure.py` checks it.
+from `write`, and `certify` gets a proof from there; a value shown in a notebook (`_repr_html_`) gets its picture from
+`view`. This is the whole list, and `tests/test_structure.py` checks it.
 """
 
 from importlib import import_module
@@ -17,6 +18,7 @@ OFFERS = {
     "task_of_program": "handloom.write.catalogue:task_of_program",  # (name, parameters) → a task's name and parameters
     "prover_of": "handloom.write.catalogue:prover_of",  # model → a function that proves it right, or None
     "load_taotp": "handloom.write.taotp:load_taotp",  # path → Model
+    "html": "handloom.view.cards:html",  # Model, Trace, Certificate, Training or Record → a picture for a notebook
 }
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from handloom.core.config import Config
 from handloom.core.errors import HandloomError, shown
+from handloom.core.registry import offered
 from handloom.core.sites import match, sites
 
 if TYPE_CHECKING:
@@ -47,6 +48,10 @@ class Trace(Mapping[str, Any]):
 
     def __repr__(self) -> str:
         return f"Trace({', '.join(f'{site} {tuple(value.shape)}' for site, value in self.items())})"
+
+    def _repr_html_(self) -> str | None:
+        """What a notebook shows."""
+        return offered("html")(self)
 
 
 def trace(

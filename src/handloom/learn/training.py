@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from handloom.core import HandloomError
 from handloom.core.arrays import Arrays
+from handloom.core.registry import offered
 from handloom.learn.data import Data, Strings, rows_of_step
 from handloom.learn.evaluation import Evaluation, Examiner, seed_at
 from handloom.learn.learner import Learner
@@ -132,6 +133,10 @@ class Training:
         if self.evaluation is not None:
             parts += [f"held-out loss {self.held_out_loss:.4f}", str(self.evaluation)]
         return f"<Training: {', '.join(parts)}>"
+
+    def _repr_html_(self) -> str | None:
+        """What a notebook shows."""
+        return offered("html")(self)
 
     def run(self) -> "Training":
         """Train to the last step, or until told to stop. The run is saved at every evaluation and when it ends."""

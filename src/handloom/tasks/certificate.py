@@ -6,6 +6,7 @@ from typing import Any
 
 from handloom.core import Model
 from handloom.core.callbacks import Progress
+from handloom.core.registry import offered
 
 ORDERS = 3  # of summation, besides the order of the model's dimensions
 
@@ -49,6 +50,10 @@ class Certificate:
         return (
             f"right on {every}{self.inputs:,} {which}{ties} ({method}), {self.dtype}, smallest margin {margin}{order}"
         )
+
+    def _repr_html_(self) -> str | None:
+        """What a notebook shows."""
+        return offered("html")(self)
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

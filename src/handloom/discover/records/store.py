@@ -34,6 +34,7 @@ from handloom import __version__
 from handloom.core import HandloomError
 from handloom.core.errors import shown
 from handloom.core.files import as_path, beside, check_place, one_line, what_is
+from handloom.core.registry import offered
 from handloom.discover.problem import Number, Problem, is_score, verdict
 from handloom.discover.spaces import Construction, Space
 
@@ -80,6 +81,10 @@ class Record:
     version: str  # of the handloom that verified it
     origin: dict[str, Any]  # its `start` is what the search began with, None for nothing
     parent: int | None  # the record that the search began with, if it was one
+
+    def _repr_html_(self) -> str | None:
+        """What a notebook shows."""
+        return offered("html")(self)
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,12 @@
-"""Where the heads of a model look, as a picture: a panel for every head, a row of panels for every layer.
+"""The attention of a model as a picture: a panel per head, a row of panels per layer.
 
     rows = strings_for(model, task, 200, seed=0)
     draw_attention(mean_attention(model, rows), "attention.png", marks=[13, 22])
 
-In a panel a row is the position that looks and a column the position looked at; a row sums to 1. The colour goes with
+In a panel a row is the position that looks and a column the position looked at; a row sums to 1. The colour follows
 the square root, so that a tenth can be seen beside one. Digits are counted from 1, and the token that begins a text is
-digit 0. Whoever goes on from a text writes digit t + 1 in row t. So a digit that a rule names is marked twice, with a
-triangle at the margin: in its column, where it is looked at, and in the row in which it is written.
+digit 0. Row t predicts digit t + 1. So a digit that a rule names is marked twice, with a triangle at the margin: in its
+column, where it is looked at, and in the row that predicts it.
 """
 
 import textwrap
@@ -22,8 +22,8 @@ from handloom.core.arrays import Array
 from handloom.view.colours import BLUE, rgb
 from handloom.view.figures.figure import STYLE, check_format, matplotlib_parts, write_figure
 
-PANELS = 400  # as many as a picture may have
-TICKS = 48  # as many labels as fit on an axis
+PANELS = 400  # the most in a picture
+TICKS = 48  # labels that fit on an axis
 MARK = "#c9561c"
 
 
@@ -41,21 +41,21 @@ def draw_attention(
 ) -> Path:
     """Write a picture of patterns (layers, heads, T, T) to a .png, .svg or .pdf file, all panels on one scale.
 
-    With tokens, and not too many to be written, these are the labels; otherwise numbers, the first position being
-    `first`. `marks` are positions by those numbers: their columns, and the rows in which they are written, the ones
-    before; or, where all is seen (`written=False`), their own rows. `layers` and `heads` are the numbers of
-    those given, if they are not all from 0."""
+    Labels are the tokens, if given and up to 48; otherwise numbers, the first position being `first`. `marks` are
+    positions by those numbers: their columns, and the rows that predict them, the ones before; or, if the model sees
+    both ways (`written=False`), their own rows. `layers` and `heads` are the numbers of those given, by default all
+    from 0."""
     path = Path(path)
     check_format(path)
     values = np.asarray(patterns, np.float64)
     rows, columns, length = check_patterns(values)
     if tokens is not None and len(tokens) != length:
-        raise HandloomError(f"there are {len(tokens)} tokens for {length} positions; give one for each")
+        raise HandloomError(f"there are {len(tokens)} tokens for {length} positions; give one per position")
     figure_class, styles = matplotlib_parts()
     side = panel_side(length, columns)
     size = (side * columns + 1.3, side * rows + 0.7)
     with styles(STYLE | {"font.size": 9}), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a token for which there is no glyph is drawn as a box
+        warnings.simplefilter("ignore")  # a token without a glyph is drawn as a box
         figure = figure_class(figsize=size, layout="constrained")
         axes = figure.subplots(rows, columns, squeeze=False)
         for i, j in np.ndindex(rows, columns):
@@ -70,7 +70,7 @@ def draw_attention(
         bar.outline.set_visible(False)
         figure.suptitle(textwrap.fill(title, int(13 * size[0])), fontsize=10)
         figure.supxlabel("position looked at", fontsize=9)
-        figure.supylabel("position that looks" + ", to write the next" * written, fontsize=9)
+        figure.supylabel("position that looks" + ", to predict the next" * written, fontsize=9)
         return write_figure(figure, path)
 
 

@@ -1,4 +1,4 @@
-"""How runs went: success and loss over the steps, a line for each run; runs that differ in their seed alone are one
+"""The curves of runs: success and loss over the steps, one line per run. Runs that differ only in their seed are one
 line, their mean, in a band from the least to the largest.
 
 draw_curves({"rule 1": [folder.lines()], "rule 2": [one.lines(), other.lines()]}, "curves.svg")
@@ -20,7 +20,7 @@ Metrics = Sequence[Mapping[str, Any]]  # the lines of metrics.jsonl
 
 def draw_curves(runs: Mapping[str, Sequence[Metrics]], path: str | Path) -> Path:
     """Write the figure to a .png, .svg or .pdf file: on the left the share of samples that are right, on the right the
-    loss on what is trained on (thin) and on what is held out. A name has one run, or several with other seeds."""
+    loss on the training set (thin) and held out. A name has one run, or several with different seeds."""
     path = Path(path)
     check_format(path)
     for name, several in runs.items():
@@ -39,7 +39,7 @@ def draw_curves(runs: Mapping[str, Sequence[Metrics]], path: str | Path) -> Path
             curve(right, several, "loss", color=colour, linewidth=0.8)
         left.set(title="right", xlabel="steps", ylim=(-0.03, 1.03))
         left.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0 %", "25 %", "50 %", "75 %", "100 %"])
-        right.set(title="loss per token, held out and (thin) trained on", xlabel="steps")
+        right.set(title="loss per token, held out and (thin) on the training set", xlabel="steps")
         for axis in (left, right):
             tidy(axis)
         left.legend(frameon=False, fontsize=8)
@@ -52,12 +52,12 @@ def check_lines(name: str, lines: Metrics) -> None:
     for line in lines:
         numbers = [line.get(key) for key in ("step", "success", "loss")]
         if not all(map(is_number, numbers)) or not (line.get("held_out") is None or is_number(line["held_out"])):
-            raise HandloomError(f"{name} has lines without a step, success, held_out or loss; take them out")
+            raise HandloomError(f"{name} has lines without a step, success, held_out or loss; remove them")
 
 
 def curve(axis: Any, several: Sequence[Metrics], key: str, **how: Any) -> None:
-    """One value over the steps: a line, and for several runs a band. Where nothing is held out there is no loss of
-    it."""
+    """One value over the steps: a line, and for several runs a band. A run without held-out strings has no such
+    loss."""
     points = list(values_at(several, key))
     if not points:
         return
@@ -69,8 +69,8 @@ def curve(axis: Any, several: Sequence[Metrics], key: str, **how: Any) -> None:
 
 
 def values_at(several: Sequence[Metrics], key: str) -> Iterator[tuple[int, list[float]]]:
-    """Step by step what the runs have there. A run that has ended keeps its last value, so that the mean is always one
-    over all of them."""
+    """The values of the runs at each step. A run that has ended keeps its last value, so that every mean is one over
+    all of them."""
     series = [{line["step"]: line[key] for line in lines if line.get(key) is not None} for lines in several]
     series = [found for found in series if found]
     for step in sorted(set().union(*series)):

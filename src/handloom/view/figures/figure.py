@@ -1,4 +1,4 @@
-"""What all figures share: Matplotlib, loaded when it is needed; the kinds of files; equal figures make equal files."""
+"""Shared by all figures: Matplotlib, loaded when it is needed; the file formats; equal figures make equal files."""
 
 import io
 from pathlib import Path

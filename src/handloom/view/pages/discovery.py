@@ -35,7 +35,7 @@ MEASURES = {"max": "Largest score", "top_fifth": "Mean of the top fifth", "mean"
 
 
 class Found(Protocol):
-    """What the page wants of a record."""
+    """The fields of a record that the page needs."""
 
     @property
     def id(self) -> Any: ...
@@ -62,7 +62,7 @@ def discovery_page(folder: Path, problem: Problem, records: Sequence[Found], out
 
 
 def read_run(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """What run.json says, and the generations in their order; of one that is there twice, as after a resume, the later
+    """The contents of run.json, and the generations in order; of one that is there twice, as after a resume, the later
     line."""
     kept = Folder(folder)
     about = kept.about("discover")
@@ -220,7 +220,7 @@ def histograms(lines: Metrics, best_known: float | None) -> str:
 
 
 def generation(line: Mapping[str, Any], bins: Bins, hidden: bool) -> str:
-    """The histograms of one generation, one below the other, on the same axis."""
+    """The histograms of one generation, below each other, on the same axis."""
     figures = []
     for kind, (name, look) in KINDS.items():
         if not (stats := line.get(kind)):

@@ -49,10 +49,10 @@ def example(e: Explanation) -> str:
         drawn = heatmap(pattern, where, where, numbered=True, marked=[(e.at, int(pattern[e.at].argmax()))])
         parts.append(f'<div class="words"><h3>Head {head}</h3><p>{told}</p>{figure(drawn)}</div>')
     neurons = "".join(f"<p>MLP {i}: {line(words)}</p>" for i, words in mlp_words(e.model).items() if words)
-    said = f"On <code>{line(e.given)}</code> it outputs <code>{line(e.output)}</code>."
+    told = f"On <code>{line(e.given)}</code> it outputs <code>{line(e.output)}</code>."
     rows = "A row is a position that looks, a column one that is looked at; the frame is in the last row of the input."
     return (
-        f"<h2>An example</h2><p>{said}{f' {rows}' if parts else ''}</p>"
+        f"<h2>An example</h2><p>{told}{f' {rows}' if parts else ''}</p>"
         f'<div class="side">{"".join(parts)}</div>{neurons}{stream(e)}'
     )
 

@@ -122,7 +122,8 @@ def levels(y: Axis, share: bool, whole: bool) -> Iterator[Shape]:
 def names_below(x: Axis, over: Sequence[int]) -> Iterator[Label]:
     for tick in sorted({round(tick) for tick in ticks(over[0], over[-1], 4)}):
         if over[0] <= tick <= over[-1]:
-            yield Label(x.at(tick), TALL - 12, short_number(tick), "tick")
+            half = 3.2 * len(short_number(tick))
+            yield Label(min(x.at(tick), WIDE - half), TALL - 12, short_number(tick), "tick")
 
 
 def curve_shapes(curve: Curve, over: Sequence[int], x: Axis, y: Axis) -> Iterator[Shape]:
