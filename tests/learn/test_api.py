@@ -7,14 +7,13 @@ import runpy
 import signal
 import socket
 import subprocess
-import sys
 import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from command import handloom
+from command import PROCESS, handloom
 from handloom import HandloomError
 from handloom.core import Model, load, save, trace
 from handloom.core.reference import softmax
@@ -253,7 +252,7 @@ def two_processes(folder, *words):
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
         port = str(server.getsockname()[1])
-    command = [sys.executable, "-m", "handloom", *words]
+    command = [*PROCESS, *words]
     place = os.environ | {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": "2"}
     return [
         subprocess.Popen(command, cwd=folder, env=place | {"RANK": str(rank)}, stderr=subprocess.PIPE, text=True)
