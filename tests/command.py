@@ -31,9 +31,11 @@ def output(*words, cwd, code=0):
     return done.stdout if code == 0 else done.stderr
 
 
+PROCESS = [sys.executable, "-m", "handloom"]  # the command in a process of its own, for Popen and signals
+
+
 def handloom_process(*words, cwd, **more):
-    command = [sys.executable, "-m", "handloom", *map(str, words)]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300, **more)
+    return subprocess.run([*PROCESS, *map(str, words)], cwd=cwd, capture_output=True, text=True, timeout=300, **more)
 
 
 def modules_after(code):

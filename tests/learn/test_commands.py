@@ -6,11 +6,10 @@ import re
 import resource
 import signal
 import subprocess
-import sys
 
 import pytest
 
-from command import handloom, handloom_process
+from command import PROCESS, handloom, handloom_process
 from handloom.cli.live.training import TrainingView
 from handloom.core import Model, load, save
 from handloom.learn import train
@@ -67,7 +66,7 @@ def test_bad_tasks_get_one_line_and_leave_nothing_behind(tmp_path, task, words):
 
 
 def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path):
-    command = [sys.executable, "-m", "handloom", "learn", RULE, "--steps", "100000", *TINY, "--every", "3"]
+    command = [*PROCESS, "learn", RULE, "--steps", "100000", *TINY, "--every", "3"]
     running = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     wait_for(lambda: len(Folder(tmp_path / "runs/strings-1").lines()) >= 2)
     running.send_signal(signal.SIGINT)

@@ -13,7 +13,7 @@ from itertools import cycle
 
 import pytest
 
-from command import handloom
+from command import PROCESS, handloom
 from handloom import HandloomError
 from handloom.core import files, load
 from handloom.learn.api import in_new_folder, opened, prepare, resume, train
@@ -21,7 +21,6 @@ from handloom.runs.folder import CHECKPOINT, LOCK, Folder
 from training_runs import OWN, RULE, SMALL, TINY, by_hand, wait_for
 
 SHORT = {"steps": 6, "every": 3, "lanes": 1, **SMALL}
-COMMAND = [sys.executable, "-m", "handloom"]
 
 
 @pytest.fixture(scope="module")
@@ -172,7 +171,7 @@ def test_a_training_is_shown_in_one_line(tmp_path):
 
 def test_one_run_is_trained_by_one_process_at_a_time(tmp_path):
     """learn has it, so that resume is refused; killed, it has left no lock."""
-    running = subprocess.Popen([*COMMAND, "learn", RULE, "--steps", "1000000", "--out", "a", *TINY], cwd=tmp_path)
+    running = subprocess.Popen([*PROCESS, "learn", RULE, "--steps", "1000000", "--out", "a", *TINY], cwd=tmp_path)
     wait_for(lambda: len(steps_of(tmp_path / "a")) >= 2)
     second = handloom("resume", "a", "--steps", "7", cwd=tmp_path)
     running.kill()
@@ -277,7 +276,7 @@ with beside(Path({str(run)!r}) / "model.safetensors"), beside(Path({str(run)!r})
 
 def learning(tmp_path, *words, **how):
     """`handloom learn`, once it has been evaluated twice."""
-    command = [*words, *COMMAND, "learn", RULE, "--steps", "1000000", "--out", "a", *TINY, "--every", "3"]
+    command = [*words, *PROCESS, "learn", RULE, "--steps", "1000000", "--out", "a", *TINY, "--every", "3"]
     running = subprocess.Popen(command, cwd=tmp_path, text=True, **how)
     wait_for(lambda: len(steps_of(tmp_path / "a")) >= 2)
     return running
@@ -299,7 +298,7 @@ def test_a_terminal_that_is_closed_saves(tmp_path):
     command = [
         "setsid",
         "--ctty",
-        *COMMAND,
+        *PROCESS,
         "learn",
         RULE,
         "--out",
@@ -332,7 +331,7 @@ def test_under_nohup_a_run_goes_on_when_its_terminal_is_closed(tmp_path):
     running.wait(60)
 
 
-@pytest.mark.parametrize("module", ["typer", "handloom.cli.learn", "numpy", "handloom.learn.settings"])
+@pytest.mark.parametrize("module", ["typer", "handloom.cli.training_run", "numpy", "handloom.learn.settings"])
 def test_ctrl_c_while_it_loads_is_no_traceback(tmp_path, module):
     """Python tells which modules it has loaded; where the signal comes after that, hangs on the machine."""
     command = [sys.executable, "-X", "importtime", "-m", "handloom", "learn", RULE, "--steps", "1000000", *TINY]
@@ -371,7 +370,7 @@ KINDS = [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP]
 def kill(tmp_path, words, delay, kind):
     """Run a command and end it after so many seconds; whether it ended by itself."""
     process = subprocess.Popen(
-        [*COMMAND, *words], cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [*PROCESS, *words], cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     try:
         _, said = process.communicate(timeout=delay)
@@ -389,7 +388,7 @@ def killed_early(tmp_path, begin, resume, end):
     """Five runs, each killed at about the time when it has a folder and not yet a checkpoint: each can be resumed, or
     where there is nothing to resume begun again. Seconds until there is a folder."""
     began, rng, kinds = time.monotonic(), random.Random(0), cycle(KINDS)
-    process = subprocess.Popen([*COMMAND, *begin, "--out", "timed"], cwd=tmp_path, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen([*PROCESS, *begin, "--out", "timed"], cwd=tmp_path, stderr=subprocess.DEVNULL)
     wait_for(lambda: (tmp_path / "timed/run.json").exists())
     seconds = time.monotonic() - began
     process.kill()

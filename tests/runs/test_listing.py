@@ -4,11 +4,10 @@ import json
 import re
 import signal
 import subprocess
-import sys
 
 import pytest
 
-from command import handloom
+from command import PROCESS, handloom
 from handloom.cli.curves import curves_in
 from handloom.core import HandloomError
 from handloom.learn.api import train
@@ -105,7 +104,7 @@ def test_several_seeds_are_trained_and_told_of_together(tmp_path):
 
 
 def test_seeds_that_are_interrupted_are_all_there_to_be_resumed(tmp_path):
-    command = [sys.executable, "-m", "handloom", "learn", RULE, "--seeds", "3", "--steps", "9999", "--out", "a", *TINY]
+    command = [*PROCESS, "learn", RULE, "--seeds", "3", "--steps", "9999", "--out", "a", *TINY]
     running = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     wait_for(lambda: len(Folder(tmp_path / "a/seed-0").lines()) >= 2)
     running.send_signal(signal.SIGINT)

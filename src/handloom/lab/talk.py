@@ -1,10 +1,10 @@
-"""Named experiments: a claim, and a run that puts it to the test.
+"""Named experiments: a claim, and a run that tests it.
 
     handloom learn wagner/13-22
     handloom learn wagner/rule-3 --steps 2000
 
-These are the experiments of Wagner's talk "Transformers and Makemore" (2023), in his settings where he gives them:
-makemore at its default size. docs/talk.md has what came out.
+These are the experiments of Wagner's talk "Transformers and Makemore" (2023), with his settings where he gives them:
+makemore at its default size. docs/talk.md has the results.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ LARGE = {"d_model": 88, "d_ff": 384}  # 400,000
 
 @dataclass(frozen=True)
 class Experiment:
-    """What is claimed, of which task, and with which choices the run is made."""
+    """A claim, its task, and the options of the run."""
 
     claim: str
     task: str
@@ -58,9 +58,9 @@ EXPERIMENTS = {
         "fibonacci:symbols=qwertyuiop;",
         {"count": 100_000, **SMALL},
     ),
-    "wagner/mangled": Experiment("learnt completely overnight", "mangled", {"count": 100_000, **LARGE}),
+    "wagner/mangled": Experiment("learned completely overnight", "mangled", {"count": 100_000, **LARGE}),
     "wagner/board": Experiment(
-        "the heatmap shows the cells at distance 4 and 5, though nobody said there is a board",
+        "the heatmap shows the cells at distance 4 and 5, though nothing mentions a board",
         "grid",
         {"count": 100_000},
     ),
@@ -68,7 +68,7 @@ EXPERIMENTS = {
 
 
 def look_up(name: str) -> Experiment | None:
-    """The experiment of that name, if it is the name of one."""
+    """The experiment of that name, None if the name is not one."""
     if name.startswith("wagner/") and name not in EXPERIMENTS:
-        raise HandloomError(f"no experiment {name}; there are {', '.join(EXPERIMENTS)}")
+        raise HandloomError(f"no experiment {name} (expected one of {', '.join(EXPERIMENTS)})")
     return EXPERIMENTS.get(name)

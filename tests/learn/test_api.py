@@ -7,14 +7,13 @@ import runpy
 import signal
 import socket
 import subprocess
-import sys
 import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from command import handloom
+from command import PROCESS, handloom
 from handloom import HandloomError
 from handloom.core import Model, load, save, trace
 from handloom.core.reference import softmax
@@ -253,7 +252,7 @@ def two_processes(folder, *words):
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
         port = str(server.getsockname()[1])
-    command = [sys.executable, "-m", "handloom", *words]
+    command = [*PROCESS, *words]
     place = os.environ | {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": "2"}
     return [
         subprocess.Popen(command, cwd=folder, env=place | {"RANK": str(rank)}, stderr=subprocess.PIPE, text=True)
@@ -267,7 +266,7 @@ def test_of_several_processes_all_stop_when_one_is_told_to(tmp_path, told):
     both = two_processes(tmp_path, "learn", RULE, "--steps", "1000000", "--out", "a", *TINY, "--every", "7")
     wait_for(lambda: len(Folder(tmp_path / "a").lines()) >= 2)
     both[told].send_signal(signal.SIGINT)
-    said = [process.communicate(timeout=60)[1] for process in both]
+    said = [process.communicate(timeout=300)[1] for process in both]
     assert [process.returncode for process in both] == [130, 0], said
     stopped = int(re.search(r"stopped at step ([\d,]+);", said[0])[1].replace(",", ""))
     assert Folder(tmp_path / "a").checkpoint()[1]["step"] == stopped
@@ -278,7 +277,7 @@ def test_of_several_processes_all_stop_when_one_is_told_to(tmp_path, told):
 def test_what_goes_wrong_while_the_first_process_evaluates_is_known_to_all(tmp_path):
     (tmp_path / "own.py").write_text(OWN.format(draw="'01'", right="text == '01' or 1 / 0"))
     for process in two_processes(tmp_path, "learn", "own.py", "--steps", "5", "--out", "a", *TINY):
-        said = process.communicate(timeout=60)[1]
+        said = process.communicate(timeout=300)[1]
         assert (process.returncode, "Traceback" in said) == (2, False), said
         assert "the task could not judge a sample" in said
 
@@ -288,7 +287,7 @@ def test_what_goes_wrong_before_the_first_step_is_known_to_all(tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "a/mine").write_text("")
     for process in two_processes(tmp_path, "learn", RULE, "--steps", "5", "--out", "a", *TINY):
-        said = process.communicate(timeout=60)[1]
+        said = process.communicate(timeout=300)[1]
         assert (process.returncode, "Traceback" in said) == (2, False), said
         assert "a exists already; name another folder" in said
 
@@ -297,9 +296,9 @@ def test_what_goes_wrong_before_the_first_step_is_known_to_all(tmp_path):
 def test_what_ends_the_first_process_alone_is_no_traceback_in_the_others(tmp_path):
     (tmp_path / "own.py").write_text(OWN.format(draw="'01'", right="text == '01' or exit(3)"))  # no error of the task's
     first, other = two_processes(tmp_path, "learn", "own.py", "--steps", "5", "--out", "a", *TINY)
-    said = other.communicate(timeout=60)[1]
+    said = other.communicate(timeout=300)[1]
     assert (other.returncode, "Traceback" in said) == (2, False), said
-    first.communicate(timeout=60)
+    first.communicate(timeout=300)
     assert first.returncode == 3
     assert "another of the processes has ended" in said
 
