@@ -1,0 +1,58 @@
+"""Names are addresses: one module or shared name has one meaning; files and functions fit in the head."""
+
+import ast
+from collections import defaultdict
+
+import pytest
+
+from test_structure import MODULES, SOURCE
+
+TREES = {str(path.relative_to(SOURCE)): ast.parse(path.read_text()) for path in MODULES}
+
+# Modules that share a name, because they are the same thing in two rooms: what it is, and how it is written, drawn or
+# typed.
+SAME_THING = {}
+# Names used outside their file and defined in several, each with one meaning: an engine's, or a task's and its program's.
+SAME_MEANING = {}
+
+
+def names_of_modules():
+    found = defaultdict(set)
+    for path in TREES:
+        if not path.endswith("__init__.py"):
+            found[path.rpartition("/")[2]].add(path)
+    return {name: paths for name, paths in found.items() if len(paths) > 1}
+
+
+def names_used_elsewhere():
+    """Functions and classes by name, with the files that define them, if another file imports them from there."""
+    found = defaultdict(set)
+    for tree in TREES.values():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("handloom."):
+                path = node.module.removeprefix("handloom.").replace(".", "/") + ".py"
+                if path in TREES:
+                    kinds = (ast.FunctionDef, ast.ClassDef)
+                    defined = {one.name for one in TREES[path].body if isinstance(one, kinds)}
+                    for alias in node.names:
+                        if alias.name in defined:
+                            found[alias.name].add(path)
+    return {name: paths for name, paths in found.items() if len(paths) > 1}
+
+
+def test_modules_of_one_name_are_one_thing():
+    assert names_of_modules() == {name: set(paths.split()) for name, paths in SAME_THING.items()}
+
+
+def test_names_used_outside_their_file_have_one_meaning():
+    assert names_used_elsewhere() == {name: set(paths.split()) for name, paths in SAME_MEANING.items()}
+
+
+@pytest.mark.parametrize("path", TREES)
+def test_files_and_functions_fit_in_the_head(path):
+    """A file has up to 400 lines and a function up to 50, without its signature, which may be a table of options."""
+    assert len((SOURCE / path).read_text().splitlines()) <= 400
+    for node in ast.walk(TREES[path]):
+        if isinstance(node, ast.FunctionDef):
+            lines = node.end_lineno - node.body[0].lineno + 1
+            assert lines <= 50, f"{node.name} has {lines} lines"
