@@ -9,7 +9,8 @@ import pytest
 from handloom.core import HandloomError, count, generate, torch_engine
 from handloom.tasks import certify
 from handloom.tasks.digit_sorting import ascending_digits, join
-from handloom.write.ours.digit_sort import SURE, digit_sort, directions
+from handloom.write.ours.digit_sort import digit_sort, directions
+from handloom.write.parts.loudness import SURE
 
 
 def test_the_task_knows_what_is_right_and_what_is_no_input():

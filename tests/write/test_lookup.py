@@ -19,11 +19,9 @@ from handloom.write.book.lookup import (
     any_lookup,
     any_table,
     book_lookup,
-    concatenated_table,
     descent,
     hashes,
     hashing,
-    layer_norm,
     optimise,
     precision,
     random_hash,
@@ -32,6 +30,8 @@ from handloom.write.book.lookup import (
     untied_lookup,
     untied_table,
 )
+from handloom.write.exercises.lookups import concatenated_table
+from handloom.write.parts.encodings import layer_norm
 
 XOR = Table([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0], Vocab.numbers(2))
 ENGLISH = "\n".join(topics[name] for name in sorted(topics))  # Python's own manual

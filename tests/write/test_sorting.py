@@ -13,7 +13,8 @@ from handloom.tasks.extremes import minimum
 from handloom.tasks.sorting import ascending, ascending_with_repeats
 from handloom.write.book.extremes import book_min, million_min
 from handloom.write.book.sorting import asking_points, book_sort, golden_sort, powerpoints, powersort
-from handloom.write.ours.big_sort import HARD, HOPS, big_sort
+from handloom.write.ours.big_sort import HOPS, big_sort
+from handloom.write.parts.loudness import HARD
 
 
 def test_the_tasks_know_what_is_right_and_what_is_no_input():

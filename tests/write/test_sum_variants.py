@@ -9,7 +9,7 @@ from handloom.core import Config, HandloomError, Model, Vocab, count, generate, 
 from handloom.tasks import certify
 from handloom.tasks import products as tasks
 from handloom.tasks.sums import addition, ask, digit_sum, modular_addition
-from handloom.write.book.sums import LOUD, book_modular_sum, book_sum, layer_norm
+from handloom.write.book.sums import book_modular_sum, book_sum
 from handloom.write.exercises.sum_variants import (
     addition_points,
     attention_only_sum,
@@ -27,8 +27,9 @@ from handloom.write.exercises.sum_variants import (
 )
 from handloom.write.ours.multiplication import multiplication
 from handloom.write.ours.unpadded_addition import unpadded_addition
-from handloom.write.parts.encodings import circle, fixed, on_circle
+from handloom.write.parts.encodings import circle, fixed, layer_norm, on_circle
 from handloom.write.parts.exact import gap, hinges
+from handloom.write.parts.loudness import LOUD_SUMS
 
 BOTH = pytest.mark.parametrize("dtype", ["float64", "float32"])
 
@@ -224,7 +225,7 @@ def test_exercise_6_16_what_float32_then_gets_wrong_is_the_sum_over_neurons():
     run = trace(model.astype("float32"), questions, want=["0.ln2", "0.mlp_out"], engine="torch")
     layer, seen = model.params["layers"][0], np.float64(run["0.ln2"][:, -1])
     finer = np.maximum(seen @ layer["W_in"] + layer["b_in"], 0) @ layer["W_out"]
-    error, rounded = (abs(np.float64(out) - exact).max() / LOUD for out in (finer, run["0.mlp_out"][:, -1]))
+    error, rounded = (abs(np.float64(out) - exact).max() / LOUD_SUMS for out in (finer, run["0.mlp_out"][:, -1]))
     assert error < 0.013 / 4
     assert rounded > 3 * error
 

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from handloom.core import HandloomError, count, generate, trace
 from handloom.tasks import certify
 from handloom.tasks.sums import addition, ask, digit_sum, modular_addition
-from handloom.write.book.sums import book_addition, book_modular_sum, book_sum, digit_vectors, layer_norm, modular_sum
+from handloom.write.book.sums import book_addition, book_modular_sum, book_sum, digit_vectors, modular_sum
+from handloom.write.parts.encodings import layer_norm
 from handloom.write.parts.exact import gap, hinges, spikes, weak_spikes
 
 MLP = ("W_in", "b_in", "W_out", "b_out")

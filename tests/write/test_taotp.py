@@ -18,9 +18,10 @@ from handloom.core.transforms import untie
 from handloom.tasks import certify, task
 from handloom.write import PROGRAMS, program
 from handloom.write.parts.encodings import on_circle
-from handloom.write.taotp.language import KNOWN, book_entries, load_taotp, read_taotp, save_taotp, write_taotp
-from handloom.write.taotp.language import LAYER as ENTRIES_OF_A_LAYER
+from handloom.write.taotp import book_entries, load_taotp, read_taotp, save_taotp, write_taotp
 from handloom.write.taotp.literals import FUNCTIONS, MOST_COMMAS, MOST_NUMBERS, MOST_TEXT, evaluate
+from handloom.write.taotp.reader import KNOWN
+from handloom.write.taotp.reader import LAYER as ENTRIES_OF_A_LAYER
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.taotp"))

@@ -13,9 +13,9 @@ from typing import Any
 OFFERS = {
     "check_inputs": "handloom.tasks.of_model:check_inputs",  # (model, texts) → nothing, or an error
     "programs": "handloom.write.catalogue:PROGRAMS",  # name → Program
-    "program": "handloom.write.programs:program",  # name → Model
-    "task_of_program": "handloom.write.programs:task_of_program",  # (name, parameters) → a task's name and parameters
-    "prover_of": "handloom.write.programs:prover_of",  # model → a function that proves it right, or None
+    "program": "handloom.write.catalogue:program",  # name → Model
+    "task_of_program": "handloom.write.catalogue:task_of_program",  # (name, parameters) → a task's name and parameters
+    "prover_of": "handloom.write.catalogue:prover_of",  # model → a function that proves it right, or None
     "load_taotp": "handloom.write.taotp:load_taotp",  # path → Model
 }
 

@@ -1,6 +1,5 @@
 """Transformers programmed by hand: weights set because one knows why."""
 
-from handloom.write.catalogue import PROGRAMS, Program
-from handloom.write.programs import program
+from handloom.write.catalogue import PROGRAMS, Program, program, prover_of
 
-__all__ = ["PROGRAMS", "Program", "program"]
+__all__ = ["PROGRAMS", "Program", "program", "prover_of"]

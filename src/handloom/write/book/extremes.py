@@ -10,8 +10,7 @@ import numpy as np
 from handloom.core import Config, HandloomError, Model, Vocab, params
 from handloom.write.book import BOOK
 from handloom.write.parts.encodings import on_circle
-
-HARD, LOUD = 1e8, 1e6
+from handloom.write.parts.loudness import HARD, LOUD
 
 
 def book_min(n: int = 20) -> Model:

@@ -10,8 +10,7 @@ from handloom.core import Config, Model, Vocab, params
 from handloom.tasks.message import ascii_vocab, message_vocab
 from handloom.write.book import BOOK
 from handloom.write.parts.encodings import circle
-
-LOUD = 1e6  # how much louder a position speaks than the token that stands there
+from handloom.write.parts.loudness import LOUD
 
 
 def book_hello(message: str = "Hello World!") -> Model:

@@ -25,9 +25,9 @@ from handloom.core.errors import counted
 from handloom.tasks.lookup import Table, random_table
 from handloom.tasks.task import whole_within
 from handloom.write.book import BOOK
-from handloom.write.parts.encodings import circle, padding, turn
+from handloom.write.parts.encodings import circle, layer_norm, turn
+from handloom.write.parts.loudness import HARD, LOUD
 
-HARD, LOUD = 1e8, 1e6
 WIDEST = 1000  # dimensions of a hash
 RATE = 0.1  # of the optimiser's first half; in the second it falls to nothing
 APART = 0.01  # by how much a key must be more like itself than like any other, as a part of its likeness to itself
@@ -70,31 +70,6 @@ def untied_table(table: Table, block: int, dims: int, seed: int = 0) -> Model:
     enough dimensions."""
     E, M = random_hash(table, dims, seed)
     return hashing(table, block, E, M, sums_by_value(table, hashes(table, E, M)))
-
-
-def concatenated_table(table: Table, block: int, dims: int, seed: int = 0) -> Model:
-    """The same with the tokens of the key side by side, `dims` for each, instead of hashed (exercise 2)."""
-    length, V = table.length, len(table.vocab)
-    whole("lookup: dims", dims, 3)
-    E, _ = random_hash(table, dims, seed)
-    D = length * dims + 3
-    config = Config(
-        vocab=V, block=check_block(block, table), d_model=D, layers=1, heads=length, d_head=dims,
-        tied=False, **BOOK,
-    )  # fmt: skip
-    weights = params.zeros(config)
-    weights["W_E"][:, :dims] = E
-    if length > 1:
-        weights["W_E"][:, dims:-3] = padding(D - dims - 3)
-    weights["W_pos"][:, -3:] = circle(block)
-    layer = weights["layers"][0]
-    look_back(layer, block)
-    for h in range(length):
-        layer["W_V"][h, :dims] = np.eye(dims)
-        layer["W_O"][h, :, h * dims : (h + 1) * dims] = LOUD * np.eye(dims)
-    side_by_side = E[table.keys[:, ::-1]].reshape(len(table), -1)  # the last token first: head 0 brings it
-    weights["W_U"][:-3] = sums_by_value(table, side_by_side).T
-    return Model(config, weights, table.vocab, {"decode_steps": 1})
 
 
 def any_table(table: Table, block: int, seed: int = 0) -> Model:
@@ -162,12 +137,6 @@ def look_back(layer: dict[str, Array], block: int) -> None:
 
 def check_block(block: int, table: Table) -> int:
     return whole("lookup: block", block, table.length)
-
-
-def layer_norm(x: Array) -> Array:
-    x = x - x.mean(-1, keepdims=True)
-    normed: Array = x / np.sqrt((x * x).mean(-1, keepdims=True))
-    return normed
 
 
 def hashes(table: Table, E: Array, M: Array) -> Array:

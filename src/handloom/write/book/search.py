@@ -18,8 +18,7 @@ from handloom.core import Config, HandloomError, Model, Vocab, params
 from handloom.core.arrays import Array
 from handloom.write.book import BOOK
 from handloom.write.parts.encodings import circle, padding, turn
-
-HARD = 1e8
+from handloom.write.parts.loudness import HARD
 
 
 def book_search(tokens: int = 10, length: int = 3, block: int = 100) -> Model:

@@ -12,9 +12,7 @@ from handloom.core import Config, HandloomError, Model, Vocab, params
 from handloom.core.arrays import Array
 from handloom.write.book import BOOK
 from handloom.write.parts.encodings import on_circle
-
-HARD = 1e20
-LOUD = 1e20  # in float32 its square, which layer norm takes, is infinite; 1e8 is loud enough
+from handloom.write.parts.loudness import HARD_SORT, LOUD_SORT
 
 
 def book_sort(n: int = 28, block: int = 100) -> Model:
@@ -28,7 +26,7 @@ def golden_sort(n: int = 33, block: int = 100) -> Model:
     return powersort(n, block, ratio=0.6, ahead=0.44)
 
 
-def powersort(n: int, block: int, ratio: float, ahead: float, loud: float = LOUD) -> Model:
+def powersort(n: int, block: int, ratio: float, ahead: float, loud: float = LOUD_SORT) -> Model:
     if n < 3 or block < 1:
         raise HandloomError(f"sort needs n of at least 3 and a block of at least 1, not n={n} and block={block}")
     config = Config(vocab=n, block=block, d_model=6, layers=1, heads=1, d_head=6, **BOOK)
@@ -36,7 +34,7 @@ def powersort(n: int, block: int, ratio: float, ahead: float, loud: float = LOUD
     weights = params.zeros(config)
     weights["W_E"] = np.hstack([on_circle(points), on_circle(asking_points(points, ahead))])
     head = weights["layers"][0]
-    head["W_Q"][0, 3:, :3] = HARD * np.eye(3)
+    head["W_Q"][0, 3:, :3] = HARD_SORT * np.eye(3)
     head["W_K"][0, :3, :3] = np.eye(3)
     head["W_V"][0] = loud * np.eye(6)
     head["W_O"][0] = np.eye(6)

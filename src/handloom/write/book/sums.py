@@ -15,11 +15,12 @@ from handloom.core import Config, HandloomError, Model, Vocab, params
 from handloom.core.arrays import Array
 from handloom.tasks.sums import sum_vocab
 from handloom.write.book import BOOK
-from handloom.write.parts.encodings import circle, turn
+from handloom.write.parts.encodings import circle, layer_norm, turn
 from handloom.write.parts.exact import spikes
+from handloom.write.parts.loudness import HARD_SUMS, LOUD_SUMS
 
 SCALE = 100.0  # a digit d is written d / SCALE
-HARD, LOUD = 1e6, 1e10
+MESSY = 1e4  # the book's: so loud that what was there before hardly matters
 VALUE_DIRECTIONS: dict[str, Any] = {"value": 0, "one": 1, "fill": [2, 4]}
 
 
@@ -29,12 +30,11 @@ def book_sum() -> Model:
     weights = params.zeros(config)
     weights["W_E"] = digit_vectors()
     layer = weights["layers"][0]
-    messy = 1e4  # so loud that what was there before hardly matters
-    layer["W_V"][0, :2, :2] = messy * np.diag([2 * SCALE, 1.0])  # 2: from the mean to the sum
+    layer["W_V"][0, :2, :2] = MESSY * np.diag([2 * SCALE, 1.0])  # 2: from the mean to the sum
     layer["W_O"][0, :2, :2] = np.eye(2)
     total = np.arange(19.0)
-    seen = layer_norm(messy * np.stack([total, np.ones(19), np.zeros(19), np.zeros(19)], axis=1))
-    spikes(seen[:, 0], LOUD * weights["W_E"][np.arange(19) % 10]).write(layer, 0)
+    seen = layer_norm(MESSY * np.stack([total, np.ones(19), np.zeros(19), np.zeros(19)], axis=1))
+    spikes(seen[:, 0], LOUD_SUMS * weights["W_E"][np.arange(19) % 10]).write(layer, 0)
     notes = {
         "decode_steps": 1,
         "directions": VALUE_DIRECTIONS,
@@ -60,13 +60,13 @@ def last_digit(digits: int, read: int, sign: Sequence[int] = (0, 1, 2, 3)) -> Mo
     config, weights, layer = sum_layer(digits, block=2 * digits + 2, read=read, outputs=1)
     weights["W_E"][10:, :4] = digit_vectors()[0, sign]
     for head, (back, place) in enumerate(product([1, digits + 2], range(read))):
-        layer["W_Q"][head, -3:] = HARD * turn(-(back + place) * 2 * np.pi / config.block)
+        layer["W_Q"][head, -3:] = HARD_SUMS * turn(-(back + place) * 2 * np.pi / config.block)
         layer["W_K"][head, -3:] = np.eye(3)
         layer["W_V"][head, 0, 0] = SCALE * 10.0**place
         layer["W_O"][head, 0, 0] = 1.0
     total = np.arange(2 * 10**read - 1)
     seen = layer_norm(after_attention(total, weights["W_pos"][:1, -3:]))[:, 0, 0]
-    spikes(seen, LOUD * weights["W_E"][total % 10]).write(layer, 0)
+    spikes(seen, LOUD_SUMS * weights["W_E"][total % 10]).write(layer, 0)
     return Model(config, weights, sum_vocab(), sum_notes(read, 1))
 
 
@@ -76,7 +76,7 @@ def book_addition(digits: int = 3) -> Model:
     config, weights, layer = sum_layer(digits, block=3 * digits + 2, read=digits, outputs=digits + 1)
     places = weights["W_pos"][:, -3:]
     for head, (start, place) in enumerate(product([0, digits + 1], range(digits))):
-        layer["W_Q"][head, 1] = HARD * places[start + digits - 1 - place]
+        layer["W_Q"][head, 1] = HARD_SUMS * places[start + digits - 1 - place]
         layer["W_K"][head, -3:] = np.eye(3)
         layer["W_V"][head, 0, 0] = SCALE * 10.0**place
         layer["W_O"][head, 0, 0] = 1 / SCALE
@@ -85,7 +85,7 @@ def book_addition(digits: int = 3) -> Model:
     total, here = np.arange(2 * 10**digits - 1), places[-digits - 1 :]
     seen = layer_norm(after_attention(total / SCALE, here, mixed=True))[..., 0]  # (sums, positions)
     said = total[:, None] // 10 ** np.arange(digits, -1, -1) % 10
-    spikes(seen.ravel(), LOUD * weights["W_E"][said.ravel()]).write(layer, 0)
+    spikes(seen.ravel(), LOUD_SUMS * weights["W_E"][said.ravel()]).write(layer, 0)
     return Model(config, weights, sum_vocab(), sum_notes(digits, digits + 1))
 
 
@@ -103,7 +103,7 @@ def sum_layer(digits: int, block: int, read: int, outputs: int) -> tuple[Config,
     weights["W_E"][10:, :4] = digit_vectors()[0]  # + and = are like 0: a tie, which greedy decoding gives to 0
     weights["W_pos"][:, 4:] = circle(block)
     layer = weights["layers"][0]
-    layer["W_Q"][-1, -3:], layer["W_K"][-1, -3:] = HARD * np.eye(3), np.eye(3)
+    layer["W_Q"][-1, -3:], layer["W_K"][-1, -3:] = HARD_SUMS * np.eye(3), np.eye(3)
     layer["W_V"][-1, 2:4, :2], layer["W_O"][-1, :2, 2:4] = -np.eye(2), np.eye(2)
     return config, weights, layer
 
@@ -136,8 +136,3 @@ def after_attention(numbers: Array, positions: Array, mixed: bool = False) -> Ar
     rows[..., 1] = 1.0
     rows[..., 4:] = positions
     return rows
-
-
-def layer_norm(x: Array) -> Array:
-    centred: Array = x - x.mean(-1, keepdims=True)
-    return centred / x.std(-1, keepdims=True)

@@ -12,8 +12,8 @@ from handloom.core import Config, HandloomError, Model, Vocab, params
 from handloom.core.arrays import Array
 from handloom.core.config import Norm
 from handloom.tasks.message import message_vocab
-from handloom.write.book.hello import LOUD
 from handloom.write.parts.encodings import circle, on_circle
+from handloom.write.parts.loudness import LOUD
 
 Ids = list[int]
 

@@ -19,18 +19,17 @@ from handloom.core.arrays import Array
 from handloom.tasks.sums import digit_vocab
 from handloom.write.book import BOOK
 from handloom.write.book.sums import (
-    HARD,
-    LOUD,
+    MESSY,
     SCALE,
     VALUE_DIRECTIONS,
     after_attention,
     book_addition,
     book_modular_sum,
     digit_vectors,
-    layer_norm,
 )
-from handloom.write.parts.encodings import PLANE, circle, fixed, on_circle, turn
+from handloom.write.parts.encodings import PLANE, circle, fixed, layer_norm, on_circle, turn
 from handloom.write.parts.exact import ScalarMLP, hinges, spikes
+from handloom.write.parts.loudness import HARD, HARD_SUMS, LOUD_COUNTS, LOUD_SUMS
 
 Exact = Callable[[Array, Array], ScalarMLP]  # spikes or hinges
 TAKES_AWAY = "looks at my own digit, and takes it away"
@@ -58,7 +57,7 @@ def sum_in_base(base: int = 10) -> Model:
     be for what was there before not to matter."""
     if base < 2:
         raise HandloomError(f"base={base} must be at least 2")
-    scale, loud, louder = SCALE * base / 10, 1e4 * (base / 10) ** 3, LOUD * (base / 10) ** 6
+    scale, loud, louder = SCALE * base / 10, MESSY * (base / 10) ** 3, LOUD_SUMS * (base / 10) ** 6
     digits, total = np.arange(base), np.arange(2 * base - 1)
     config, weights = two_digits(fixed(np.column_stack([digits / scale, np.ones(base)])), 1, len(total))
     layer = weights["layers"][0]
@@ -80,7 +79,7 @@ def line_sum() -> Model:
     layer["W_O"][0, :2, :2] = np.eye(2)
     clear_self(layer, 1)
     seen = layer_norm(np.pad(np.column_stack([1.0 - total, total]), ((0, 0), (0, 18))))[:, 0]
-    spikes(seen, LOUD * vectors[total % 10]).write(layer, 0)
+    spikes(seen, LOUD_SUMS * vectors[total % 10]).write(layer, 0)
     heads = {"0.0": "the mean of both digits, doubled: 1 − k and k for the sum k", "0.1": TAKES_AWAY}
     return digit_model(config, weights, heads=heads, mlps={"0": SPIKES})
 
@@ -88,7 +87,7 @@ def line_sum() -> Model:
 def clear_self(layer: dict[str, Array], head: int) -> None:
     """A head that looks at its own token, or at one like it, and takes it away."""
     whole = np.eye(layer["W_Q"].shape[1])
-    layer["W_Q"][head], layer["W_K"][head] = 1e8 * whole, whole
+    layer["W_Q"][head], layer["W_K"][head] = HARD * whole, whole
     layer["W_V"][head], layer["W_O"][head] = whole, -whole
 
 
@@ -98,9 +97,9 @@ def narrow_sum(exact: Exact = spikes) -> Model:
     total = np.arange(19)
     config, weights = two_digits(on_circle(half_circle(np.arange(10))), 1, len(total), exact)
     layer = weights["layers"][0]
-    layer["W_V"][0], layer["W_O"][0] = 1e5 * np.eye(3), np.eye(3)
+    layer["W_V"][0], layer["W_O"][0] = LOUD_COUNTS * np.eye(3), np.eye(3)
     seen = on_circle(half_circle(total / 2))[:, 0]
-    exact(seen, LOUD * weights["W_E"][total % 10]).write(layer, 0)
+    exact(seen, LOUD_SUMS * weights["W_E"][total % 10]).write(layer, 0)
     return digit_model(config, weights)
 
 
@@ -162,7 +161,7 @@ def modular_points(digits: int, scale: float = 1.0, clean: bool = True) -> Array
 
 
 def last_digits(model: Model, sums: int) -> Array:
-    return LOUD * model.params["W_E"][np.arange(sums) % 10]
+    return LOUD_SUMS * model.params["W_E"][np.arange(sums) % 10]
 
 
 def uncleaned_sum(digits: int = 2) -> Model:
@@ -176,7 +175,7 @@ def uncleaned_sum(digits: int = 2) -> Model:
 def tens_digit(digits: int = 2) -> Model:
     """Exercise 15: the tens digit of the sum. The MLP says another digit for each sum, nothing else changes."""
     model, points = book_modular_sum(digits), modular_points(digits)
-    return rewritten(model, spikes(points, LOUD * model.params["W_E"][np.arange(len(points)) // 10 % 10]))
+    return rewritten(model, spikes(points, LOUD_SUMS * model.params["W_E"][np.arange(len(points)) // 10 % 10]))
 
 
 def spread_sum(digits: int = 3) -> Model:
@@ -213,7 +212,7 @@ def spread_addition(digits: int = 3, value: float = 7.944795e-4, place: float = 
     W_O[:-1, 0, 0], W_V[-1, -3, -1] = value, place
     said = total[:, None] // 10 ** np.arange(digits, -1, -1) % 10
     points = addition_points(digits, value, np.array([place, 0.0, 0.0]))
-    return rewritten(model, spikes(points, LOUD * model.params["W_E"][said.ravel()]), W_V=W_V, W_O=W_O)
+    return rewritten(model, spikes(points, LOUD_SUMS * model.params["W_E"][said.ravel()]), W_V=W_V, W_O=W_O)
 
 
 def shared_heads(digits: int = 2) -> Model:
@@ -235,7 +234,7 @@ def paired(model: Model, digits: int) -> dict[str, Array]:
     kept = [*range(digits), -1]
     heads = {name: model.params["layers"][0][name][kept] for name in ("W_Q", "W_K", "W_V", "W_O")}
     for place in range(digits):
-        heads["W_Q"][place, -3:] = HARD * turn(-(1 + place) * 2 * np.pi / (digits + 1))
+        heads["W_Q"][place, -3:] = HARD_SUMS * turn(-(1 + place) * 2 * np.pi / (digits + 1))
     heads["W_V"][:-1] *= 2  # from the mean to the sum
     return heads
 

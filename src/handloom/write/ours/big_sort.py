@@ -21,10 +21,10 @@ import numpy as np
 from handloom.core import HandloomError, Model
 from handloom.core.arrays import Array
 from handloom.tasks.sorting import ascending_with_repeats
+from handloom.write.parts.loudness import HARD, LOUD
 from handloom.write.parts.stream import Direction, Head, Layer, Neurons, Stream, assemble
 
 HOPS = 4
-HARD, LOUD = 1e8, 1e6
 SAME = 1200.0  # hard enough for the fine circle, and soft enough that equal tokens weigh the same
 ARC = 2.5  # angle that all numbers take; less than π, so that the sine grows with the number
 FAR = 0.56  # the first step, in arcs: more than half, so that something is always found

@@ -28,11 +28,10 @@ from handloom.core.arrays import Array
 from handloom.tasks.digit_sorting import ascending_digits
 from handloom.write.book import BOOK
 from handloom.write.parts.encodings import PLANE, circle
+from handloom.write.parts.loudness import LOUD_COUNTS, LOUD_SUMS, SURE
 from handloom.write.parts.stream import Head, Layer, Neurons, Stream, assemble, axes
 
-SURE = 40.0  # a lead in the scores that leaves nothing to others: exp(−40)
 SMALL, TICK = 2.0**-14, 2.0**-24  # a digit gathered, and the time from one position to the next
-LOUD, LOUDER = 1e5, 1e10  # counts, against tokens; and what is to be output, against counts
 
 
 def digit_sort(digits: int = 2, length: int = 16, base: int = 10) -> Model:
@@ -126,7 +125,7 @@ def count_what_comes_next(stream: Stream, digits: int, base: int, length: int, r
             (each * stream.read(gathered=on_planes), stream.read(gathered=on_planes)),
             (stream.read(place=hard * np.roll(places, 1, axis=1).T), stream.read(place=places) + weighs_more),
         ],
-        moves=[(stream.read(digit=np.eye(base)), stream.write(digit=LOUD * np.eye(base), space=-LOUD))],
+        moves=[(stream.read(digit=np.eye(base)), stream.write(digit=LOUD_COUNTS * np.eye(base), space=-LOUD_COUNTS))],
         hard=root,
     )
 
@@ -139,9 +138,9 @@ def output_the_smallest(stream: Stream, base: int, length: int) -> Neurons:
     the width. Half of one of `length` is then at least √(width / 2) / (2 · length)."""
     least = np.sqrt(stream.width / 2) / (2 * length)
     rise = replace(stream, scale=1.0).read(digit=2 / least * np.eye(base))
-    louder = stream.write(digit=LOUDER * np.diag(2.0 ** np.arange(base - 1, -1, -1)))
+    louder = stream.write(digit=LOUD_SUMS * np.diag(2.0 ** np.arange(base - 1, -1, -1)))
     last_place = np.eye(len(stream.directions["place"].reads))[-1]
-    space = stream.read(place=2 * last_place), stream.write(space=2.0**base * LOUDER)
+    space = stream.read(place=2 * last_place), stream.write(space=2.0**base * LOUD_SUMS)
     return Neurons(
         "the smallest digit of which some are left is output loudest; behind the last place, a space",
         [(rise, louder), (rise, -louder), space],

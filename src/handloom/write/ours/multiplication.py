@@ -16,12 +16,11 @@ from handloom.core.arrays import Array
 from handloom.core.errors import shown
 from handloom.tasks.products import product_vocab
 from handloom.write.book import BOOK
-from handloom.write.book.sums import LOUD
 from handloom.write.parts.encodings import circle, fixed
+from handloom.write.parts.loudness import LOUD_SUMS, SURE
 from handloom.write.parts.stream import Direction, Head, Kind, Layer, Neurons, Stream, assemble, axes, joined
 
 MOST_DIGITS = 50  # of which a product is still a float, if not an exact one
-NEVER = 40.0  # exp(−40) is less than the rounding of 1
 SMALL = 1e-8  # numbers are written so small, and beside their negatives, that layer norm does not see them
 WIDER = np.sqrt(14 / 12)  # what layer norm multiplies by, when 12 of 14 dimensions are fixed and two are 0
 SCORE = 2 / WIDER**2  # makes up for that, and for the division by √d_head
@@ -71,14 +70,14 @@ def factor_vectors() -> Array:
     sign, 1 for * and −1 for =; and what layer norm needs."""
     tenths = np.arange(1, 10) / 10
     rows = np.zeros((12, 3))
-    rows[1:10, 0], rows[1:10, 1] = tenths, np.log(tenths / (1 - tenths)) / NEVER
+    rows[1:10, 0], rows[1:10, 1] = tenths, np.log(tenths / (1 - tenths)) / SURE
     rows[0, 1], rows[10:, 2] = -1.0, [1.0, -1.0]
     return fixed(rows)
 
 
 def hardness(places: Array) -> float:
     """How loud a position must ask for another one not to hear its neighbours, nor half way to them."""
-    return float(2 * NEVER / (3 - places[0] @ places[1]))
+    return float(2 * SURE / (3 - places[0] @ places[1]))
 
 
 def multiply(digits: int, places: Array) -> list[Head]:
@@ -88,7 +87,7 @@ def multiply(digits: int, places: Array) -> list[Head]:
     for place in range(digits):
         target = places[digits - 1 - place]
         # * is asked as loud as the digit, less log(b / (10 − b)); far louder by all but the second number's digits
-        loud = SCORE * np.array([hard * (3 - target @ times) + 1e3, -1e3, -NEVER])
+        loud = SCORE * np.array([hard * (3 - target @ times) + 1e3, -1e3, -SURE])
         looks = [
             (ASK.read(one=SCORE * hard * target), ASK.read(position=np.eye(3))),
             (ASK.read(one=loud[0], second=loud[1], share=loud[2]), ASK.read(sign=1.0)),
@@ -130,7 +129,7 @@ def compare(tokens: Array, digits: int, places: Array) -> Neurons:
     for step in range(2 * digits):
         here, power = places[2 * digits + 1 + step], 10.0 ** (2 * digits - 1 - step)
         reads = PRODUCTS.read(result=top / SMALL, position=silent * here)  # what remains, as a whole number
-        rows.append((np.tile(reads, (18, 1)), LOUD * np.kron(np.diff(tokens[:10], axis=0), [[1.0], [-1.0]])))
+        rows.append((np.tile(reads, (18, 1)), LOUD_SUMS * np.kron(np.diff(tokens[:10], axis=0), [[1.0], [-1.0]])))
         bias.append(-np.add.outer(power * np.arange(1, 10), [-1.0, 0.0]).ravel() - 3 * silent)
     about = "compares what remains with multiples of the power of ten whose turn it is, and outputs its digit"
-    return Neurons(about, rows, np.concatenate(bias), LOUD * tokens[0])
+    return Neurons(about, rows, np.concatenate(bias), LOUD_SUMS * tokens[0])

@@ -21,10 +21,9 @@ import numpy as np
 
 from handloom.core import HandloomError, Model, Vocab
 from handloom.core.arrays import Array
+from handloom.write.parts.loudness import HARD, LOUD_SEARCH, SURE
 from handloom.write.parts.stream import Direction, Head, Layer, Stream, assemble
 
-HARD, LOUD = 1e8, 1e4
-SURE = 40.0  # by how much the score of a position looked at exceeds that of its neighbours
 SHARE = 0.07  # the height of a token that shares a dimension with the one after it
 SHARING_TOKENS, SHARING_BLOCK = 12, 300  # up to these sizes, two tokens may share a dimension in float32
 
@@ -166,6 +165,6 @@ def find(plan: Plan) -> Layer:
         looks[-1] = query + HARD * SHARE * number, number
     # The rest of the stream, token and constant, has the length √2 · size; the sphere is that of (numbers, √2 · size).
     looks.append((stream.read(constant=2 * HARD), stream.read(constant=1.0)))
-    token = stream.read(token=np.eye(2)), stream.write(token=LOUD * np.eye(2))
+    token = stream.read(token=np.eye(2)), stream.write(token=LOUD_SEARCH * np.eye(2))
     about = "finds where the tokens before are my last ones, and takes the token there"
     return Layer([Head(about, looks, [token], hard=1.0)])

@@ -16,9 +16,9 @@ from handloom.core.errors import shown
 from handloom.tasks.products import EOS, shortest, unpadded_vocab
 from handloom.tasks.sums import PLUS
 from handloom.write.book import BOOK
-from handloom.write.book.sums import HARD, LOUD
 from handloom.write.parts.encodings import circle, fixed, turn
 from handloom.write.parts.exact import spikes
+from handloom.write.parts.loudness import HARD_SUMS, LOUD_SUMS
 from handloom.write.parts.stream import Head, Layer, Stream, assemble, axes, joined, scalar_neurons
 
 MOST_BY_HEART = 4  # digits: of five there are more than a hundred million parameters
@@ -75,7 +75,7 @@ def read_numbers(block: int, digits: int) -> Layer:
         ]
         about = f"from + and = looks {i + 1} back, and counts that token {12**i:,}"
         moves = [(SUMS.read(value=10 * 12.0**i), SUMS.write(result=12.0**-digits))]
-        heads.append(Head(about, looks, moves, HARD))
+        heads.append(Head(about, looks, moves, HARD_SUMS))
     codes = endings(digits)
     nothing = in_base_12((-1,) * digits)
     there = np.array([nothing, *codes]) / 12.0**digits
@@ -122,22 +122,22 @@ def output_sums(block: int, tokens: Array, table: list[tuple[int, int, int]]) ->
     one, position = LOOK.read(one=1.0), LOOK.read(position=np.eye(3))
     number, step, out = SUMS.read(value=most * counts), SUMS.read(step=block), SUMS.write(result=1 / (most * counts))
     heads = [
-        Head("looks at +, and takes the first number", [(one, LOOK.read(is_plus=1.0))], [(number, out)], HARD),
+        Head("looks at +, and takes the first number", [(one, LOOK.read(is_plus=1.0))], [(number, out)], HARD_SUMS),
         Head(
             "looks at =, takes the second number, and takes away the position of =",
             [(one, LOOK.read(is_equals=1.0))],
             [(number - step, out)],
-            HARD,
+            HARD_SUMS,
         ),
         Head(
             "looks at itself, and takes its position: with head 1.1, how many digits were output",
             [(position, position)],
             [(step, out)],
-            HARD,
+            HARD_SUMS,
         ),
     ]
     about = "a spike for each sum and each number of its digits output, which gives what comes next"
-    known = spikes(beside_fixed((total * counts + done) / (most * counts)), LOUD * tokens[token])
+    known = spikes(beside_fixed((total * counts + done) / (most * counts)), LOUD_SUMS * tokens[token])
     return Layer(heads, scalar_neurons(about, known, LOOK.read(result=1.0)))
 
 

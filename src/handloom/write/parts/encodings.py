@@ -48,3 +48,10 @@ def fixed(rows: Array) -> Array:
     total, squares, width = rows.sum(-1), (rows**2).sum(-1), rows.shape[-1] + 2
     root = np.sqrt(2 * (width - squares) - total**2)
     return np.column_stack([rows, (root - total) / 2, (-root - total) / 2])
+
+
+def layer_norm(x: Array) -> Array:
+    """Layer norm (..., D) without gain, bias and eps."""
+    x = x - x.mean(-1, keepdims=True)
+    normed: Array = x / np.sqrt((x * x).mean(-1, keepdims=True))
+    return normed

@@ -1,5 +1,6 @@
 """The TAOTP language: a transformer as text, its weights written as Python literals. docs/taotp.md describes it."""
 
-from handloom.write.taotp.language import load_taotp, read_taotp, save_taotp, write_taotp
+from handloom.write.taotp.reader import load_taotp, read_taotp
+from handloom.write.taotp.writer import book_entries, save_taotp, write_taotp
 
-__all__ = ["load_taotp", "read_taotp", "save_taotp", "write_taotp"]
+__all__ = ["book_entries", "load_taotp", "read_taotp", "save_taotp", "write_taotp"]
