@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -12,7 +13,8 @@ import pytest
 
 from handloom.core import HandloomError, Model, Vocab, count, generate, params, trace
 from handloom.lab import lookup_figure
-from handloom.lab.lookup_precision import QUICK, Precision, additive_scores, evaluate, measure
+from handloom.lab.lookup_precision import QUICK, Precision, additive_scores, evaluate, measure, pool
+from handloom.lab.one_thread import THREADS
 from handloom.tasks import certify
 from handloom.tasks.lookup import Table, lookup, ngrams, random_table, table_task
 from handloom.write.book.lookup import (
@@ -529,3 +531,11 @@ def test_exercise_3_12_any_lookup_in_float32(entries, vocab):
 def test_any_lookup_is_smaller_than_the_book_where_the_book_works():
     assert count(any_lookup(block=5)).total < 1_408
     assert count(any_lookup(entries=100, block=5)).total < 3_588
+
+
+def test_processes_multiply_with_one_thread_and_the_caller_s_environment_is_left_alone():
+    before = dict(os.environ)
+    with pool(1) as executor:
+        seen = [executor.submit(os.getenv, name).result() for name in THREADS]
+        assert dict(os.environ) == before
+    assert seen == ["1", "1", "1"]

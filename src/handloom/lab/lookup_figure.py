@@ -20,7 +20,7 @@ def draw(results: Sequence[Precision], path: str | Path) -> Path:
     path = Path(path)
     check_format(path)
     if not results:
-        raise HandloomError("there are no results to draw; evaluate() makes some")
+        raise HandloomError("no results to draw; evaluate() makes some")
     figure_class, styles = matplotlib_parts()
     panels = sorted({result.entries for result in results})
     with styles(STYLE | {"font.size": 10}):

@@ -4,12 +4,11 @@ Programming, and what the best sum of scores could hold (its exercise 9).
     results = evaluate(progress=print)          # minutes on all cores; evaluate(**QUICK) takes a second
     lookup_figure.draw(results, "precision.png")
 
-Precision is computed from the tokens and matrices, which give what the built transformer says (there is a test).
+Precision is computed from the tokens and matrices, which give what the built transformer outputs, as a test checks.
 A run stops once every entry is right.
 """
 
 import multiprocessing
-import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
@@ -22,6 +21,7 @@ import numpy as np
 from handloom.core.arrays import Array
 from handloom.core.callbacks import Progress
 from handloom.core.checks import whole
+from handloom.lab.one_thread import use_one_thread
 from handloom.tasks.lookup import Table, random_table
 from handloom.write.book.lookup import Adam, optimise, precision
 
@@ -30,8 +30,8 @@ QUICK: dict[str, Any] = {"entries": (10, 30), "vocabs": (10, 100), "dims": (2, 5
 
 @dataclass(frozen=True)
 class Precision:
-    """What part of a table of so many entries over so many tokens came out right, in each of several runs. The model
-    is `dims` + 3 wide."""
+    """What part of a table with this number of entries and tokens came out right, in each of several runs. The model is
+    `dims` + 3 wide."""
 
     entries: int
     vocab: int
@@ -49,9 +49,9 @@ def evaluate(
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> list[Precision]:
-    """The precision for every number of entries, of tokens and of dimensions, in so many runs, each with a table and a
-    beginning of its own. All cores work on it; what comes out does not depend on how many there are. A script calls
-    this under `if __name__ == "__main__":`, for the processes load it again."""
+    """The precision for every number of entries, of tokens and of dimensions, in `runs` runs, each with a table and a
+    beginning of its own. All cores work on it; the result does not depend on their number. A script calls this, and
+    imports it, under `if __name__ == "__main__":`, for the processes load the script again."""
     whole("evaluate: runs", runs, 1)
     cases = list(product(entries, vocabs, dims))
     jobs = {(case, run): (*case, length, 1000 * seed + run) for case in cases for run in range(runs)}
@@ -76,19 +76,10 @@ def measure(entries: int, vocab: int, dims: int, length: int, seed: int) -> floa
 @contextmanager
 def pool(workers: int | None) -> Iterator[ProcessPoolExecutor]:
     """Processes with one thread each for matrix products: as many as there are cores would only wait for each other."""
-    one = dict.fromkeys(("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"), "1")
-    before = {name: os.environ.get(name) for name in one}
-    os.environ.update(one)  # new processes read it when they load NumPy
-    try:
-        with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as executor:
-            yield executor
-            executor.shutdown(cancel_futures=True)
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=spawn, initializer=use_one_thread) as executor:
+        yield executor
+        executor.shutdown(cancel_futures=True)
 
 
 def additive_scores(table: Table, count_right: bool = False, iterations: int = 1000) -> Array:
