@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from handloom.core import HandloomError, count, generate, trace
+from handloom.tasks import task
 from handloom.write import PROGRAMS, program
 from handloom.write.parts.encodings import circle, on_circle, padding, turn
+from programs import CASES
 
 
 def layer_norm(x):
@@ -107,11 +109,20 @@ def test_the_books_example_of_search_and_where_it_looks():
     assert pattern[0, -1].round(6).tolist() == [0, 0, 0, 1, 0, 0, 0, 0, 0]
 
 
-def test_every_program_says_where_it_came_from_and_survives_its_defaults():
-    for name, chosen in PROGRAMS.items():
-        model = program(name)
-        assert model.notes["program"] == name
-        assert chosen.about
+def test_the_table_has_every_program():
+    assert set(PROGRAMS) <= {case.name for case in CASES}
+
+
+@pytest.mark.parametrize("engine", ["reference", "torch"])
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_program_outputs_what_the_table_says_and_is_as_large(case, engine):
+    model = program(case.name)
+    assert task(case.name).answer(case.given) == case.output
+    assert model.vocab.decode(generate(model, [model.vocab.encode(case.given)], engine=engine)[0]) == case.output
+    assert count(model).total == case.total
+    name = case.name.partition(":")[0]
+    assert model.notes["program"] == name
+    assert PROGRAMS[name].about
 
 
 @pytest.mark.parametrize(

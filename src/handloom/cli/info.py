@@ -52,6 +52,8 @@ def info(
 
 def facts(model: "Model", counts: dict[str, Any]) -> list[tuple[str, str]]:
     others = {key: value for key, value in model.notes.items() if key != "task"}
+    if isinstance(others.get("readings"), dict):
+        others["readings"] = list(others["readings"])  # --json has their vectors
     notes = ", ".join(f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in others.items())
     return [
         (
