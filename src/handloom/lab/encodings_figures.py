@@ -22,7 +22,7 @@ from handloom.view.colours import BLUE, ORANGE, rgb
 from handloom.view.figures.figure import matplotlib_parts
 from handloom.write.parts import positions as encodings
 
-SEEDS = 100  # random encodings are drawn so often
+SEEDS = 100  # draws of each random encoding
 DIMENSIONS = (*range(4, 64, 4), *range(64, 257, 16))
 OURS, THEIRS, GREY = "#1f5fa8", "#cc6600", "#666666"  # random rotations, sinusoids
 
@@ -40,7 +40,7 @@ class Finding:
 
 def figures(folder: str | Path, progress: Progress | None = None) -> list[Finding]:
     """Draw all figures into the folder, which is made if it is not there, and check the book's numbers."""
-    make_figure()  # says at once if Matplotlib is missing
+    make_figure()  # raises at once if Matplotlib is missing
     place = Path(folder)
     try:
         place.mkdir(parents=True, exist_ok=True)
@@ -239,7 +239,7 @@ def exercise_8(_: str) -> Drawn:
 
 
 def exercise_9(_: str) -> Drawn:
-    """The four plots, in the order that gives nothing away: by what each row 1 says of its angles."""
+    """The four plots, in the order that gives nothing away: by what row 1 of each shows of its angles."""
     picture, axes = make_figure(11.5, 7.4, 2, 2)
     shown = {
         "Sinusoidal: angles fall from 1 towards 0": encodings.sinusoidal(64, 128),

@@ -48,7 +48,7 @@ class Program:
 
 
 ALL = (
-    Program("hello", "says Hello World!, or any message", "message", "book.hello:book_hello"),
+    Program("hello", "Hello World!, or any message", "message", "book.hello:book_hello"),
     Program("min", "the smallest of some numbers", "min", "book.extremes:book_min"),
     Program("max", "the largest of some numbers", "max", "book.extremes:book_max"),
     Program("search", "what followed the last tokens before", "search", "ours.small_search:small_search"),

@@ -15,15 +15,15 @@ from handloom.write.parts.loudness import LOUD
 
 def book_hello(message: str = "Hello World!") -> Model:
     """The book's construction: 3 · (tokens + positions) parameters, 72 for its message."""
-    return say(message, message_vocab(message))
+    return output(message, message_vocab(message))
 
 
 def book_ascii(message: str = "Hello World!") -> Model:
     """The same over 256 characters: 807 parameters."""
-    return say(message, ascii_vocab(message))
+    return output(message, ascii_vocab(message))
 
 
-def say(message: str, vocab: Vocab) -> Model:
+def output(message: str, vocab: Vocab) -> Model:
     following = [vocab.id(token) for token in [*message, vocab.eos or ""]]
     config = Config(vocab=len(vocab), block=len(following), d_model=3, **BOOK)
     weights = params.zeros(config)

@@ -61,7 +61,7 @@ def any_lookup(entries: int = 10, vocab: int = 10, length: int = 5, block: int =
 
 
 def tied_table(table: Table, block: int, dims: int, seed: int = 0) -> Model:
-    """As much of any table as the tied construction can hold in so many dimensions; `precision` says how much."""
+    """As much of any table as the tied construction can hold in `dims` dimensions; `precision` measures how much."""
     return hashing(table, block, *optimise(table, dims, seed))
 
 
@@ -74,7 +74,7 @@ def untied_table(table: Table, block: int, dims: int, seed: int = 0) -> Model:
 
 def any_table(table: Table, block: int, seed: int = 0) -> Model:
     """Every table (exercise 12). Layer norm puts the hash on a sphere, where each key is nearest to itself: its neuron
-    hears it and no other key, and says the value so loudly that nothing else matters. The dimensions are as few as
+    hears it and no other key, and writes the value so loudly that nothing else matters. The dimensions are as few as
     keep all keys apart."""
     E, M, y = apart(table, seed)
     V, d = E.shape
@@ -95,7 +95,7 @@ def any_table(table: Table, block: int, seed: int = 0) -> Model:
     layer["b_in"][:] = -(self_like + other_like) / 2
     layer["W_out"][:, :d] = LOUD**2 * E[table.values]
     notes = hash_notes(d, table.length) | {
-        "mlps": {"0": "a neuron for each key, which hears it alone and says its value"}
+        "mlps": {"0": "a neuron for each key, which hears it alone and outputs its value"}
     }
     return Model(config, weights, table.vocab, notes)
 

@@ -39,7 +39,7 @@ def book_sum() -> Model:
         "decode_steps": 1,
         "directions": VALUE_DIRECTIONS,
         "heads": {"0.0": "the mean of both digits, doubled"},
-        "mlps": {"0": "a spike for each of the 19 sums, which says its last digit"},
+        "mlps": {"0": "a spike for each of the 19 sums, which outputs its last digit"},
     }
     return Model(config, weights, Vocab.of("0123456789"), notes)
 
@@ -72,7 +72,7 @@ def last_digit(digits: int, read: int, sign: Sequence[int] = (0, 1, 2, 3)) -> Mo
 
 def book_addition(digits: int = 3) -> Model:
     """Two numbers, all digits of their sum: heads look at fixed positions, and what is known of the sum and of the
-    position where a digit is to be said goes into one number."""
+    position where a digit is output goes into one number."""
     config, weights, layer = sum_layer(digits, block=3 * digits + 2, read=digits, outputs=digits + 1)
     places = weights["W_pos"][:, -3:]
     for head, (start, place) in enumerate(product([0, digits + 1], range(digits))):
@@ -84,8 +84,8 @@ def book_addition(digits: int = 3) -> Model:
     layer["W_O"][-1, -1, 0] = 1.0
     total, here = np.arange(2 * 10**digits - 1), places[-digits - 1 :]
     seen = layer_norm(after_attention(total / SCALE, here, mixed=True))[..., 0]  # (sums, positions)
-    said = total[:, None] // 10 ** np.arange(digits, -1, -1) % 10
-    spikes(seen.ravel(), LOUD_SUMS * weights["W_E"][said.ravel()]).write(layer, 0)
+    output = total[:, None] // 10 ** np.arange(digits, -1, -1) % 10
+    spikes(seen.ravel(), LOUD_SUMS * weights["W_E"][output.ravel()]).write(layer, 0)
     return Model(config, weights, sum_vocab(), sum_notes(digits, digits + 1))
 
 
@@ -118,7 +118,7 @@ def sum_notes(read: int, outputs: int) -> dict[str, Any]:
         "decode_steps": outputs,
         "directions": VALUE_DIRECTIONS | {"position": [4, 7]},
         "heads": digit_heads | {f"0.{2 * read}": clears if outputs == 1 else f"{clears}, and adds my position"},
-        "mlps": {"0": "a spike for each sum, and each place of the answer, which says the digit"},
+        "mlps": {"0": "a spike for each sum, and each place of the answer, which outputs the digit"},
     }
 
 

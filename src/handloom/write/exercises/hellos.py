@@ -1,6 +1,6 @@
-"""Other ways to say hello: the exercises of The Art of Transformer Programming, chapter 2, and its Simpleformer.
+"""Other ways to output a message: the exercises of The Art of Transformer Programming, chapter 2, and its Simpleformer.
 
-Each function writes a model that says any message its docstring allows, in the fewest dimensions we know of. All but
+Each function writes a model that outputs any message its docstring allows, in the fewest dimensions we know of. All but
 `repeat` are for the task `handloom.tasks.message.message`. docs/book/chapter2.md tells why they work.
 """
 
@@ -91,8 +91,8 @@ def counting_hello(message: str = "Hello World!") -> Model:
 
     <bos> has one embedding, every other token a second at right angles to it. A head that hears <bos> w times as loud
     as any other token gives, after t tokens, w · first + t · second: a direction whose angle, arctan(t / w), grows with
-    t. Neuron k is on from position k onward; what each must say so that the sum is right at every position follows from
-    the first to the last, as in solving a triangular system."""
+    t. Neuron k is on from position k onward; what each must write so that the sum is right at every position follows
+    from the first to the last, as in solving a triangular system."""
     vocab, _, following = spelled(message)
     V, N = len(vocab), len(following)
     config = Config(
@@ -114,7 +114,7 @@ def counting_hello(message: str = "Hello World!") -> Model:
     layer["W_out"] = np.linalg.solve(on, LOUD**2 * circle(V)[following])
     notes = {
         "heads": {"0.0": "looks at all tokens, at <bos> loudest: the angle of what it hears tells how many there are"},
-        "mlps": {"0": "neuron k is on from position k on; those that are on say together what comes next"},
+        "mlps": {"0": "neuron k is on from position k on; those that are on output together what comes next"},
     }
     return Model(config, weights, vocab, notes)
 
@@ -129,7 +129,7 @@ def rms_hello(message: str = "Hello World!") -> Model:
 def integer_hello(message: str = "Hello World!") -> Model:
     """Exercise 7: whole numbers only, and small ones.
 
-    Token k is (k, −k², 0), and position i says (2j, 1, −2j − 1) where j is what follows. Their product, 2jk − k²,
+    Token k is (k, −k², 0), and position i writes (2j, 1, −2j − 1) where j is what follows. Their product, 2jk − k²,
     is largest at k = j. What stands at position i is known too, and is taken away."""
     vocab, standing, following = spelled(message)
     k = np.arange(len(vocab), dtype=np.float64)
@@ -147,8 +147,8 @@ def positive_hello(message: str = "Hello World!") -> Model:
 
 
 def train_hello(message: str = "Hello World!", d_model: int = 3, norm: Norm = "layer", seed: int = 0) -> Model:
-    """Exercise 3: a model without layers trained to say a message, with Adam, from a random start. It stops when every
-    token is right, or after 2,000 steps whatever it says then."""
+    """Exercise 3: a model without layers trained to output a message, with Adam, from a random start. It stops when
+    every token is right, or after 2,000 steps."""
     import torch
 
     from handloom.core import torch_engine

@@ -4,7 +4,7 @@ read, and sums without an MLP. (`ours/` has sums without zeros in front, and pro
     >>> attention_only_sum()("78")
     '5'
 
-Each is one change to a construction of `sums.py`, and says which exercise it answers; docs/book/chapter6.md has the
+Each is one change to a construction of `sums.py`, and names the exercise it answers; docs/book/chapter6.md has the
 answers in words.
 """
 
@@ -33,11 +33,11 @@ from handloom.write.parts.loudness import HARD, HARD_SUMS, LOUD_COUNTS, LOUD_SUM
 
 Exact = Callable[[Array, Array], ScalarMLP]  # spikes or hinges
 TAKES_AWAY = "looks at my own digit, and takes it away"
-SPIKES = "a spike for each of the 19 sums, which says its last digit"
+SPIKES = "a spike for each of the 19 sums, which outputs its last digit"
 
 
 def two_digits(vectors: Array, heads: int, sums: int, exact: Exact = spikes) -> tuple[Config, dict[str, Any]]:
-    """A layer that reads two digits with these vectors and has the neurons for so many sums."""
+    """A layer that reads two digits with these vectors and has the neurons for `sums` sums."""
     neurons = len(exact(np.arange(float(sums)), np.zeros((sums, 1))).w_in)
     base, width = vectors.shape
     config = Config(vocab=base, block=2, d_model=width, layers=1, heads=heads, d_head=width, d_ff=neurons, **BOOK)
@@ -173,7 +173,7 @@ def uncleaned_sum(digits: int = 2) -> Model:
 
 
 def tens_digit(digits: int = 2) -> Model:
-    """Exercise 15: the tens digit of the sum. The MLP says another digit for each sum, nothing else changes."""
+    """Exercise 15: the tens digit of the sum. The MLP outputs another digit for each sum, nothing else changes."""
     model, points = book_modular_sum(digits), modular_points(digits)
     return rewritten(model, spikes(points, LOUD_SUMS * model.params["W_E"][np.arange(len(points)) // 10 % 10]))
 
@@ -210,9 +210,9 @@ def spread_addition(digits: int = 3, value: float = 7.944795e-4, place: float = 
     layer = model.params["layers"][0]
     W_V, W_O = layer["W_V"].copy(), layer["W_O"].copy()
     W_O[:-1, 0, 0], W_V[-1, -3, -1] = value, place
-    said = total[:, None] // 10 ** np.arange(digits, -1, -1) % 10
+    output = total[:, None] // 10 ** np.arange(digits, -1, -1) % 10
     points = addition_points(digits, value, np.array([place, 0.0, 0.0]))
-    return rewritten(model, spikes(points, LOUD_SUMS * model.params["W_E"][said.ravel()]), W_V=W_V, W_O=W_O)
+    return rewritten(model, spikes(points, LOUD_SUMS * model.params["W_E"][output.ravel()]), W_V=W_V, W_O=W_O)
 
 
 def shared_heads(digits: int = 2) -> Model:

@@ -67,7 +67,7 @@ class Reads:
 
 
 class Writes:
-    """Rows (m, D) that are written into the stream, as often as is said."""
+    """Rows (m, D) that are written into the stream, each times an amount."""
 
     def __init__(self, W: Array) -> None:
         self.six = writes(W)
@@ -202,8 +202,8 @@ def prove(model: Model, progress: Progress | None = None) -> Certificate:
 
 class Proof:
     """The boxes, layer by layer. `first[j]`, `second[j]`, `answer[k]` and `plus` are positions: the first and the
-    second number's digit of place j, the position that says place k, and +. A box's dimensions in front are digits: its
-    own, then others as is said where they come in."""
+    second number's digit of place j, the position that outputs place k, and +. A box's dimensions in front are digits:
+    its own, then others as described where they come in."""
 
     def __init__(self, model: Model, n: int) -> None:
         self.n, p = n, model.params

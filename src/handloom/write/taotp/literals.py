@@ -35,7 +35,7 @@ MOST_NESTED = 100
 
 
 def evaluate(text: str) -> Any:
-    """What a text says."""
+    """The value of a text."""
     if not isinstance(text, str):
         raise HandloomError(f"expected the text of a .taotp file, not {shown(text)}")
     if len(text) > MOST_TEXT or text.count(",") > MOST_COMMAS:

@@ -1,7 +1,7 @@
 """Reading the TAOTP language, a transformer as text: text → entries → Model.
 
     >>> model = read_taotp('''
-    ... {   # whatever it is shown, it says what beats it
+    ... {   # it outputs what beats its input
     ...     "tokens": ["rock", "paper", "scissors"],
     ...     "block_size": 1,
     ...     "tok_emb": [[1, -1, 0], [0, 1, -1], [-1, 0, 1]],
@@ -145,7 +145,7 @@ def gather(entries: Entries) -> tuple[Named, Named, Config]:
         norms |= dict(norm(f"layers[{i}].", layer, "ln1", sizes["D"]))
         norms |= dict(norm(f"layers[{i}].", layer, "ln2", sizes["D"]))
     if "N" not in sizes:
-        raise HandloomError("block_size is missing: say how many positions there are, or give pos_emb")
+        raise HandloomError("block_size is missing: give the number of positions, or pos_emb")
     settled: Entries = {"vocab": sizes["V"], "block": sizes["N"], "d_model": sizes["D"], "layers": len(layers)}
     settled |= {SIZES[letter]: sizes.get(letter, 0) for letter in "HKF"} | BOOK
     settled |= {"tied": "out_emb" not in entries, "biases": biases(given, norms)}
@@ -190,7 +190,7 @@ def norm(at: str, entries: Entries, name: str, D: int) -> Iterator[Item]:
 
 
 def biases(given: Named, norms: Named) -> list[str]:
-    """Which parts have biases, if the config does not say: MLPs always, as in the book, others where they are given."""
+    """Which parts have biases, by default: MLPs always, as in the book, others where they are given."""
     targets = {target.rpartition(".")[2] for _, target in given}
     has_norm_bias = any(target.endswith(".b") and array.any() for (_, target), array in norms.items())
     return [
