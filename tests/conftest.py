@@ -1,8 +1,7 @@
-"""For all tests: one Hypothesis profile, the same examples every time and no time limit on one of them; and the command
-that several files run."""
+"""For all tests: one Hypothesis profile, the same examples every time and no time limit on one of them; and a folder to
+work in."""
 
 import os
-import sys
 
 if "PYTEST_XDIST_WORKER" in os.environ:  # one process per core: threads of each would wait for those of the others
     os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -10,7 +9,6 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # one process per core: threads of each
 import pytest
 from hypothesis import settings
 
-from handloom.cli import main
 from handloom.discover.spaces import Space
 
 settings.register_profile("handloom", deadline=None, derandomize=True, max_examples=100)
@@ -23,14 +21,7 @@ def pytest_make_parametrize_id(val):
 
 
 @pytest.fixture
-def handloom(tmp_path, monkeypatch, capsys):
-    """`handloom discover` in a folder of its own: exit code, standard output, standard error."""
+def here(tmp_path, monkeypatch):
+    """An empty folder, the current one during the test."""
     monkeypatch.chdir(tmp_path)
-
-    def run(*words):
-        monkeypatch.setattr(sys, "argv", ["handloom", "discover", *map(str, words)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return ended.value.code or 0, *capsys.readouterr()
-
-    return run
+    return tmp_path

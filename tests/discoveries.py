@@ -1,14 +1,21 @@
-"""What tests of discovery share: a small run, what is promised of its result, and the lines of a run, made up."""
+"""What tests of discovery share: the command, a small run, what its result promises, and made-up lines of a run."""
 
 import json
 import random
 from collections import Counter
 
+from command import handloom
 from handloom.discover import verdict
 
 FAST = {"attempts": 40, "steps": 500, "learn": 20, "samples": 20, "layers": 1, "width": 16}
 OPTIONS = [word for name, value in FAST.items() for word in (f"--{name}", str(value))]
 CYCLES = "four-cycle-free:n=12"  # its sets are listed: nothing of it needs to be compiled
+
+
+def run_discover(*words):
+    """`handloom discover` in the current folder: exit code, standard output, standard error."""
+    done = handloom("discover", *words, cwd=".")
+    return done.returncode, done.stdout, done.stderr
 
 
 def stats(*scores):

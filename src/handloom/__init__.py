@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from handloom.core import sites as sites
     from handloom.core import trace as trace
     from handloom.core import transforms as transforms
+    from handloom.discover import Verb
+    from handloom.discover.records import records as records
     from handloom.learn import resume as resume
     from handloom.learn import sample as sample
     from handloom.learn import train as train
@@ -44,6 +46,8 @@ if TYPE_CHECKING:
     from handloom.tasks import task_of as task_of
     from handloom.write import program as program
 
+    discover: Verb
+
 CORE = """Config HandloomError Model Score Trace Vocab count generate load merging params save score sites trace
 transforms"""
 TASKS = """Certificate Language Task certify task task_of"""
@@ -51,8 +55,10 @@ MODULE_OF = {
     **dict.fromkeys(CORE.split(), "handloom.core"),
     **dict.fromkeys(TASKS.split(), "handloom.tasks"),
     **dict.fromkeys(("resume", "sample", "train"), "handloom.learn"),
+    "discover": "handloom.discover",  # the package itself, which can be called
     "program": "handloom.write",
     "read": "handloom.read",  # the module itself
+    "records": "handloom.discover.records",
 }
 PLANNED = {
     "export": "save writes plain safetensors, which other tools read, and handloom.write.taotp.save_taotp text",

@@ -10,17 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.main import get_command
 
-import handloom.discover.loop.settings as discover_settings
 import handloom.learn.settings as learn_settings
 from command import output
 from handloom.cli import app
 from handloom.cli.options import shown
+from handloom.discover.loop.plan import Plan
 from handloom.learn.kinds import KINDS, SIZES
 from handloom.learn.options import options, options_of
 from handloom.learn.settings import setting
 
-SETTINGS = {"learn": learn_settings.Settings, "discover": discover_settings.Settings}
-OPTIONS = {"learn": [*options()], "discover": [*options_of(discover_settings.Settings)]}
+SETTINGS = {"learn": learn_settings.Settings, "discover": Plan}
+OPTIONS = {"learn": [*options()], "discover": [*options_of(Plan)]}
 BOTH = pytest.mark.parametrize("name", SETTINGS)
 
 
@@ -154,8 +154,8 @@ def test_every_setting_given_to_discover_arrives_in_run_json(tmp_path):
     output("discover", "isosceles:n=4", *DISCOVER.split(), "--generations", 1, "--out", "run", cwd=tmp_path)
     settings = json.loads((tmp_path / "run/run.json").read_text())["settings"]
     given = read("discover", *DISCOVER.split())
-    usual = discover_settings.Settings().to_json()
-    for field in fields(discover_settings.Settings):
+    usual = Plan().to_json()
+    for field in fields(Plan):
         assert settings[field.name] == given[field.name] != usual[field.name]
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from handloom.core import HandloomError, Vocab
 from handloom.discover.model.bpe import Merges
-from handloom.discover.model.codec import KINDS, Decoded, Tokens, choose_kind
+from handloom.discover.model.codec import KINDS, Codec, Decoded, choose_kind
 from handloom.discover.spaces import graph, grid, permutation, subsets, word
 
 SIZES = {  # of each kind of space a main size and two smaller ones
@@ -63,7 +63,7 @@ def is_construction(space, value):
 @cache
 def tokens_of(kind, name, sizes):
     spaces = SIZES[name][:sizes]
-    return Tokens.of(kind, spaces, some(spaces[0], 30), pieces=12)
+    return Codec.of(kind, spaces, some(spaces[0], 30), pieces=12)
 
 
 @pytest.mark.parametrize("sizes", [1, 3])
@@ -120,14 +120,14 @@ def up_to_end(tokens, ids):
 
 @given(ids=st.lists(st.integers(-(2**70), 2**70), max_size=30))
 def test_a_token_that_does_not_exist_makes_nothing(ids):
-    tokens = Tokens.of("cells", grid(3, 3))
+    tokens = Codec.of("cells", grid(3, 3))
     found = tokens.decode(ids)
     if any(not 0 <= token <= 3 for token in ids):
         assert found == Decoded(None, False)
 
 
 def test_cells_are_the_rows_of_the_grid_with_a_mark_between_them():
-    tokens = Tokens.of("cells", grid(3, 4))
+    tokens = Codec.of("cells", grid(3, 4))
     assert tokens.vocab == Vocab(("0", "1", "/", "<end>"), "", bos="<end>", eos="<end>")
     assert tokens.vocab.decode(tokens.encode((0, 5, 11)), specials=True) == "<end>1000/0100/0001<end>"
     assert tokens.most == 3 * 5 - 1 + 2
@@ -148,21 +148,21 @@ def test_cells_are_the_rows_of_the_grid_with_a_mark_between_them():
     ],
 )
 def test_a_grid_is_repaired_row_by_row(said, construction):
-    tokens = Tokens.of("cells", grid(3, 4))
+    tokens = Codec.of("cells", grid(3, 4))
     repaired = construction is not None and said != "1000/0100/0001"
     assert tokens.decode(tokens.vocab.encode(said)[1:]) == Decoded(construction, repaired)
 
 
 def test_a_grid_of_another_size_is_told_by_most_of_its_rows():
-    tokens = Tokens.of("cells", [grid(4, 4), grid(3, 3)])
+    tokens = Codec.of("cells", [grid(4, 4), grid(3, 3)])
     assert tokens.decode(tokens.vocab.encode("100/010/001")).construction is None
     assert tokens.decode(tokens.vocab.encode("100/010/0010")).construction is None
     assert tokens.decode(tokens.vocab.encode("1000/0100/001/0000")) == Decoded((0, 5, 10), True)
-    assert Tokens.of("cells", grid(4, 4)).decode(tokens.vocab.encode("100/010/001")) == Decoded((0, 5, 10), True)
+    assert Codec.of("cells", grid(4, 4)).decode(tokens.vocab.encode("100/010/001")) == Decoded((0, 5, 10), True)
 
 
 def test_a_permutation_is_repaired_by_leaving_out_repeats_and_adding_what_is_missing():
-    tokens = Tokens.of("cells", permutation(5))
+    tokens = Codec.of("cells", permutation(5))
     assert tokens.decode([4, 1, 4, 4, 0]) == Decoded((4, 1, 0, 2, 3), True)
     assert tokens.decode([4, 1, 0]) == Decoded((4, 1, 0, 2, 3), True)
     assert tokens.decode([4, 1, 0, 2, 3, 1]) == Decoded((4, 1, 0, 2, 3), True)
@@ -170,13 +170,13 @@ def test_a_permutation_is_repaired_by_leaving_out_repeats_and_adding_what_is_mis
 
 
 def test_a_word_is_cut_or_filled_up():
-    tokens = Tokens.of("cells", word(4, "xyz"))
+    tokens = Codec.of("cells", word(4, "xyz"))
     assert tokens.decode(tokens.vocab.encode("zyzyx")) == Decoded((2, 1, 2, 1), True)
     assert tokens.decode(tokens.vocab.encode("zy")) == Decoded((2, 1, 0, 0), True)
 
 
 def test_sparse_tokens_are_the_elements_in_order_and_their_ids_the_indices():
-    tokens = Tokens.of("sparse", grid(3, 4))
+    tokens = Codec.of("sparse", grid(3, 4))
     assert tokens.encode((0, 5, 11)) == [12, 0, 5, 11, 12]
     assert tokens.vocab.decode(tokens.encode((0, 5, 11))) == "(0,0) (1,1) (2,3)"
     assert tokens.decode([11, 0, 5, 5, 0]) == Decoded((0, 5, 11), True)
@@ -184,7 +184,7 @@ def test_sparse_tokens_are_the_elements_in_order_and_their_ids_the_indices():
 
 
 def test_sparse_tokens_of_several_sizes_say_the_size_first_and_share_the_elements():
-    tokens = Tokens.of("sparse", [grid(4, 4), grid(3, 3)])
+    tokens = Codec.of("sparse", [grid(4, 4), grid(3, 3)])
     main, smaller = tokens.encode((0, 5)), tokens.encode((0, 4), tokens.spaces[1])  # (0, 0) and (1, 1) in both
     assert tokens.vocab.decode(main) == "<4×4> (0,0) (1,1)"
     assert tokens.vocab.decode(smaller) == "<3×3> (0,0) (1,1)"
@@ -200,7 +200,7 @@ def test_cells_hold_every_construction_of_a_small_space_exactly_once():
             "word": product(range(3), repeat=3),
             "permutation": permutations(range(4)),
         }.get(space.kind) or [c for k in range(7) for c in combinations(range(6), k)]
-        tokens = Tokens.of("cells", space)
+        tokens = Codec.of("cells", space)
         written = {tuple(tokens.encode(c)): c for c in every}
         assert len(written) == count
         assert all(tokens.decode(ids) == Decoded(c, False) for ids, c in written.items())
@@ -260,7 +260,7 @@ def test_pieces_make_strings_shorter_and_are_the_same_every_time(name):
 @pytest.mark.parametrize(("name", "kind"), CASES)
 def test_tokens_that_were_saved_as_json_are_the_same_again(name, kind):
     tokens = tokens_of(kind, name, 3)
-    again = Tokens.from_json(json.loads(json.dumps(tokens.to_json())), tokens.spaces)
+    again = Codec.from_json(json.loads(json.dumps(tokens.to_json())), tokens.spaces)
     assert again == tokens
     assert again.vocab == tokens.vocab
     for construction in some(tokens.spaces[0], 5, seed=1):
@@ -270,10 +270,10 @@ def test_tokens_that_were_saved_as_json_are_the_same_again(name, kind):
 def test_another_process_learns_the_same_pieces():
     code = (
         "import json, numpy as np\n"
-        "from handloom.discover.spaces import grid; from handloom.discover.model.codec import Tokens\n"
+        "from handloom.discover.spaces import grid; from handloom.discover.model.codec import Codec\n"
         "rng = np.random.default_rng(3)\n"
         "some = [tuple(np.flatnonzero(rng.random(100) < 0.2).tolist()) for _ in range(200)]\n"
-        "print(json.dumps(Tokens.of('bpe', grid(10, 10), some).to_json()))"
+        "print(json.dumps(Codec.of('bpe', grid(10, 10), some).to_json()))"
     )
     runs = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True) for _ in range(2)]
     assert runs[0].stdout == runs[1].stdout
@@ -281,7 +281,7 @@ def test_another_process_learns_the_same_pieces():
 
 
 def test_strings_to_learn_from_are_framed_and_in_order():
-    tokens = Tokens.of("cells", [grid(2, 2), grid(1, 1)])
+    tokens = Codec.of("cells", [grid(2, 2), grid(1, 1)])
     strings = tokens.strings([(0, 3), (1,)], [(tokens.spaces[1], (0,))])
     assert [strings.row(i) for i in range(3)] == [
         ([3], [1, 0, 2, 0, 1, 3]),
@@ -301,17 +301,17 @@ def test_the_kind_is_chosen_by_how_much_is_chosen():
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: Tokens.of("runs", grid(2, 2)), "no way 'runs' to write constructions; there are cells, sparse, bpe"),
-        (lambda: Tokens.of("sparse", word(3)), "sparse is for subsets; a word is written with cells or bpe"),
-        (lambda: Tokens.of("bpe", grid(2, 2)), "bpe learns its tokens from constructions"),
-        (lambda: Tokens.of("cells", [grid(2, 2), graph(4)]), "a graph that is not another size of the grid"),
-        (lambda: Tokens.of("cells", [grid(2, 2), grid(4)]), "a grid that is not another size of the grid"),
-        (lambda: Tokens.of("cells", [word(3, "01"), word(2, "ab")]), "a word that is not another size of the word"),
-        (lambda: Tokens.of("cells", grid(2, 2)).encode((0,), grid(1, 1)), "a grid of 1 that these tokens are not of"),
-        (lambda: Tokens.from_json([], grid(2, 2)), "does not say how constructions are written"),
-        (lambda: Tokens.from_json({"kind": 3, "merges": None}, grid(2, 2)), "no way 3 to write"),
-        (lambda: Tokens.from_json({"kind": "bpe", "merges": [[0]]}, grid(2, 2)), "must be a list of pairs"),
-        (lambda: Tokens.from_json({"kind": "bpe", "merges": [[0, 9]]}, grid(2, 2)).vocab, "tokens that are not there"),
+        (lambda: Codec.of("runs", grid(2, 2)), "no such way to write constructions; there are cells, sparse, bpe"),
+        (lambda: Codec.of("sparse", word(3)), "sparse is for subsets; write a word with cells or bpe"),
+        (lambda: Codec.of("bpe", grid(2, 2)), "bpe derives its tokens from constructions"),
+        (lambda: Codec.of("cells", [grid(2, 2), graph(4)]), "a graph that is not another size of the grid"),
+        (lambda: Codec.of("cells", [grid(2, 2), grid(4)]), "a grid that is not another size of the grid"),
+        (lambda: Codec.of("cells", [word(3, "01"), word(2, "ab")]), "a word that is not another size of the word"),
+        (lambda: Codec.of("cells", grid(2, 2)).encode((0,), grid(1, 1)), "a grid of 1, which this codec does not have"),
+        (lambda: Codec.from_json([], grid(2, 2)), "is not a codec of constructions"),
+        (lambda: Codec.from_json({"kind": 3, "merges": None}, grid(2, 2)), "tokens=3: no such way to write"),
+        (lambda: Codec.from_json({"kind": "bpe", "merges": [[0]]}, grid(2, 2)), "must be a list of pairs"),
+        (lambda: Codec.from_json({"kind": "bpe", "merges": [[0, 9]]}, grid(2, 2)).vocab, "unknown tokens"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(make, words):
@@ -324,8 +324,8 @@ def test_what_cannot_be_is_refused_in_one_line(make, words):
 def test_without_tokenizers_bpe_says_what_to_install():
     code = (
         "import sys; sys.modules['tokenizers'] = None\n"
-        "from handloom.discover.spaces import grid; from handloom.discover.model.codec import Tokens\n"
-        "Tokens.of('cells', grid(2, 2)).encode((0,)); Tokens.of('bpe', grid(2, 2), [(0,)])"
+        "from handloom.discover.spaces import grid; from handloom.discover.model.codec import Codec\n"
+        "Codec.of('cells', grid(2, 2)).encode((0,)); Codec.of('bpe', grid(2, 2), [(0,)])"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "bpe needs tokenizers, which is not installed: pip install 'handloom[discover]'" in run.stderr

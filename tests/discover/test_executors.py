@@ -4,11 +4,12 @@ import time
 
 from handloom.discover import verdict
 from handloom.discover.catalogue import problem_named
-from handloom.discover.loop.executors import Attempt, Threads, Workshop
+from handloom.discover.loop.executors import Threads
 from handloom.discover.search.anneal import Annealer
-from handloom.discover.search.choice import names, search_for
+from handloom.discover.search.attempts import Attempt, Searches, search_for, symmetry_names
 from handloom.discover.search.conflicts import conflicts
 from handloom.discover.search.symmetry import NONE, orbits_of
+from handloom.discover.search.triples import TableLimits
 
 PROBLEM = problem_named("isosceles:n=6")
 
@@ -20,56 +21,56 @@ def attempts_of(count, steps=400):
 
 
 def test_outcomes_come_in_order_and_are_the_same_with_any_number_of_workers():
-    problem, workshop = PROBLEM, None
+    problem, searches = PROBLEM, None
     results = []
     for workers in (1, 2, 4):
-        workshop = workshop or Workshop(problem, names(problem))
-        threads = Threads(workshop, workers)
+        searches = searches or Searches(problem, symmetry_names(problem))
+        threads = Threads(searches, workers)
         results.append(list(threads.outcomes(attempts_of(40), lambda: False)))
         threads.close()
     assert results[0] == results[1] == results[2]
     assert len(results[0]) == 40
     for task, outcome in zip(attempts_of(40), results[0], strict=True):
         assert task.symmetry in ("any", outcome.symmetry)
-        assert verdict(problem, outcome.found.construction) == (outcome.found.score, None)
+        assert verdict(problem, outcome.result.construction) == (outcome.result.score, None)
         assert (outcome.before is None) == (task.start is None)
-        plain = workshop.search(outcome.symmetry, lambda: False)
+        plain = searches.under(outcome.symmetry, lambda: False)
         if task.start is None:
-            assert outcome.found == plain.run(task.seed, task.steps)
+            assert outcome.result == plain.run(task.seed, task.steps)
         else:
-            assert outcome.found.score >= outcome.before
+            assert outcome.result.score >= outcome.before
             assert not outcome.legal
 
 
 def test_a_legal_start_is_said_to_be_so_and_never_lost():
     problem = PROBLEM
-    workshop = Workshop(problem, names(problem))
-    best = max((workshop.search(NONE, lambda: False).run(s, 4_000) for s in range(5)), key=lambda found: found.score)
-    outcome = workshop.attempt(Attempt("mirror", 0, 10, best.construction), lambda: False)
+    searches = Searches(problem, symmetry_names(problem))
+    best = max((searches.under(NONE, lambda: False).run(s, 4_000) for s in range(5)), key=lambda found: found.score)
+    outcome = searches.attempt(Attempt("mirror", 0, 10, best.construction), lambda: False)
     assert outcome.legal
-    assert outcome.before == outcome.found.score == best.score
+    assert outcome.before == outcome.result.score == best.score
 
 
 def test_an_attempt_that_cannot_be_made_under_its_symmetry_gives_none():
     problem = problem_named("isosceles:n=2")  # a quarter turn takes every point to all four
-    threads = Threads(Workshop(problem, names(problem)), 2)
+    threads = Threads(Searches(problem, symmetry_names(problem)), 2)
     first, second = threads.outcomes([Attempt("rotation-90", 0, 10), Attempt(NONE, 0, 10)], lambda: False)
     threads.close()
     assert first is None
-    assert second.found.score == 2
+    assert second.result.score == 2
 
 
 def test_stopping_ends_a_search_that_would_take_days():
     problem = PROBLEM
-    workshop = Workshop(problem, [NONE])
-    workshop.search(NONE, lambda: False).run(0, 10)  # compiled
-    threads = Threads(workshop, 2)
+    searches = Searches(problem, [NONE])
+    searches.under(NONE, lambda: False).run(0, 10)  # compiled
+    threads = Threads(searches, 2)
     ends = time.monotonic() + 0.3
     attempts = [Attempt(NONE, i, 10**12) for i in range(4)]
-    assert all(one.found.steps < 10**12 for one in threads.outcomes(attempts, lambda: time.monotonic() > ends))
+    assert all(one.result.steps < 10**12 for one in threads.outcomes(attempts, lambda: time.monotonic() > ends))
     again = list(threads.outcomes([Attempt(NONE, 1, 100)], lambda: False))
     threads.close()  # the workers are free again, too
-    assert [outcome.found.steps for outcome in again] == [100]
+    assert [outcome.result.steps for outcome in again] == [100]
 
 
 def test_a_search_that_is_told_to_stop_gives_what_it_has():
@@ -83,17 +84,16 @@ def test_a_search_that_is_told_to_stop_gives_what_it_has():
 def test_tables_are_given_up_when_told_to_stop():
     problem = PROBLEM
     assert conflicts(problem, orbits_of(problem, NONE), lambda: True) is None
-    workshop = Workshop(problem, [NONE])
-    assert workshop.attempt(Attempt(NONE, 0, 10), lambda: True) is None
-    assert workshop.searches == {}  # it is made when there is time
-    assert workshop.attempt(Attempt(NONE, 0, 10), lambda: False) is not None
+    searches = Searches(problem, [NONE])
+    assert searches.attempt(Attempt(NONE, 0, 10), lambda: True) is None
+    assert searches.made == {}  # it is made when there is time
+    assert searches.attempt(Attempt(NONE, 0, 10), lambda: False) is not None
 
 
-def test_a_start_is_searched_on_under_its_symmetry_where_without_one_there_are_no_tables(monkeypatch):
-    monkeypatch.setattr("handloom.discover.search.triples.MOST_ORBITS", 20)  # of 36 points; a mirror leaves 18
-    workshop = Workshop(PROBLEM, [NONE, "mirror"])
-    assert isinstance(workshop.search(NONE, lambda: False), Annealer)
-    start = workshop.attempt(Attempt("mirror", 0, 50), lambda: False).found.construction
+def test_a_start_is_searched_on_under_its_symmetry_where_without_one_there_are_no_tables():
+    searches = Searches(PROBLEM, [NONE, "mirror"], TableLimits(orbits=20))  # of 36 points; a mirror leaves 18
+    assert isinstance(searches.under(NONE, lambda: False), Annealer)
+    start = searches.attempt(Attempt("mirror", 0, 50), lambda: False).result.construction
     for symmetry in (NONE, "any"):
-        assert workshop.attempt(Attempt(symmetry, 1, 50, start), lambda: False).symmetry == "mirror"
-    assert workshop.attempt(Attempt(NONE, 1, 50), lambda: False).symmetry == NONE
+        assert searches.attempt(Attempt(symmetry, 1, 50, start), lambda: False).symmetry == "mirror"
+    assert searches.attempt(Attempt(NONE, 1, 50), lambda: False).symmetry == NONE

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from dataclasses import replace
 from itertools import combinations, product
 from pathlib import Path
 
@@ -16,15 +17,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discoveries import CYCLES, FAST, OPTIONS, check_result, generations_done
+from discoveries import CYCLES, FAST, OPTIONS, check_result, generations_done, run_discover
 from handloom.core import HandloomError
 from handloom.discover import Problem, graph, grid, subsets, verdict
 from handloom.discover.catalogue import problem_named
 from handloom.discover.loop.compare import Comparison, Trial, chance
-from handloom.discover.loop.loop import Discovery
-from handloom.discover.loop.pool import Pool
-from handloom.discover.loop.runs import begin, discover, reopen
-from handloom.discover.loop.settings import Settings
+from handloom.discover.loop.ledger import Pool
+from handloom.discover.loop.plan import Plan
+from handloom.discover.loop.schedule import next_attempt
+from handloom.discover.loop.setup import Setup
+from handloom.discover.loop.start import begin, discover, reopen
+from handloom.discover.loop.state import State
 from handloom.discover.records.store import Store
 from handloom.discover.search.greedy import greedy
 
@@ -52,11 +55,11 @@ def state_of(folder):
 
 
 @pytest.mark.parametrize("more", [[], ["--no-model"], ["--smaller", "1", "--feedback", "1"]], ids=" ".join)
-def test_two_runs_with_the_same_seed_are_the_same(handloom, more):
+def test_two_runs_with_the_same_seed_are_the_same(here, more):
     results = []
     for name in ("a", "b"):
         words = [CYCLES, "--generations", 2, "--seed", 5, "--out", name, "--store", f"{name}.sqlite", "--json"]
-        code, out, _ = handloom(*words, *OPTIONS, *more)
+        code, out, _ = run_discover(*words, *OPTIONS, *more)
         assert code == 0
         results.append(json.loads(out))
         check_result(problem_named(CYCLES), results[-1])
@@ -103,31 +106,36 @@ def test_a_pool_that_was_saved_goes_on_as_the_pool_itself(drawn, keep):
 
 
 def test_every_symmetry_has_its_turn(tmp_path):
-    run = Discovery(problem_named("isosceles:n=4"), Settings(model=False), Store.open(tmp_path / "s"))
-    assert len(run.symmetries) == 8
-    for leader in run.symmetries:
-        run.ledger.best_under = dict.fromkeys(run.symmetries, 19) | {leader: 20}
+    setup, state = begun(tmp_path)
+    assert len(setup.symmetries) == 8
+    for leader in setup.symmetries:
+        state.ledger.best_under = dict.fromkeys(setup.symmetries, 19) | {leader: 20}
         for from_pool in (False, True):
             if from_pool:
-                run.ledger.pool.add((0,), 1, 0)
-            drawn = [run.next_attempt(from_pool) for _ in range(320)]
+                state.ledger.pool.add((0,), 1, 0)
+            drawn = [next_attempt(setup, state, from_pool) for _ in range(320)]
             asked = Counter(attempt.symmetry for attempt in drawn if attempt.start is None)
-            assert set(asked) == set(run.symmetries), (leader, asked)
-            assert asked[leader] > max(asked[name] for name in run.symmetries if name != leader)
-    run.executor.close()
+            assert set(asked) == set(setup.symmetries), (leader, asked)
+            assert asked[leader] > max(asked[name] for name in setup.symmetries if name != leader)
+
+
+def begun(folder):
+    """A run of search alone before its first generation."""
+    plan, store = Plan(model=False), Store.open(folder / "s")
+    setup = Setup(problem=problem_named("isosceles:n=4"), plan=plan, store=store)
+    return setup, State.new(setup)
 
 
 def test_symmetries_that_lag_behind_are_tried_a_few_times_and_the_best_take_turns(tmp_path):
-    run = Discovery(problem_named("isosceles:n=4"), Settings(model=False), Store.open(tmp_path / "s"))
-    first = Counter(run.next_attempt(False).symmetry for _ in range(40))
-    assert set(first) == set(run.symmetries)  # nothing is known yet
-    run.ledger.best_under = dict.fromkeys(run.symmetries, 10) | {"mirror": 20, "diagonal": 20, "none": 18}
-    run.turns["mirrors"] = 0
-    asked = Counter(run.next_attempt(False).symmetry for _ in range(400))
+    setup, state = begun(tmp_path)
+    first = Counter(next_attempt(setup, state, False).symmetry for _ in range(40))
+    assert set(first) == set(setup.symmetries)  # nothing is known yet
+    state.ledger.best_under = dict.fromkeys(setup.symmetries, 10) | {"mirror": 20, "diagonal": 20, "none": 18}
+    state.turns["mirrors"] = 0
+    asked = Counter(next_attempt(setup, state, False).symmetry for _ in range(400))
     assert set(asked) == {"mirror", "diagonal", "none", "mirrors"}
     assert asked["mirrors"] < 8
     assert asked["mirror"] > 2 * asked["none"] < 2 * asked["diagonal"]
-    run.executor.close()
 
 
 def test_smaller_sizes_of_a_list_are_known_again_when_a_run_is_resumed(tmp_path):
@@ -142,10 +150,10 @@ def test_smaller_sizes_of_a_list_are_known_again_when_a_run_is_resumed(tmp_path)
     how = {**FAST, "smaller": 2, "store": tmp_path / "s.sqlite", "folder": tmp_path / "run"}
     begun = discover(f"{tmp_path}/row.py", generations=2, **how)
     again = reopen(tmp_path / "run", generations=3)
-    assert [(len(space.elements), one) for space, one in again.apprentice.smaller] == [
-        (len(space.elements), one) for space, one in begun.apprentice.smaller
+    assert [(len(space.elements), one) for space, one in again.state.model.smaller] == [
+        (len(space.elements), one) for space, one in begun.state.model.smaller
     ]
-    assert {len(space.elements) for space, _ in again.apprentice.smaller} == {11, 10}
+    assert {len(space.elements) for space, _ in again.state.model.smaller} == {11, 10}
     again.run()
     assert again.best.score == begun.best.score == max_without_progression(problem)
 
@@ -168,7 +176,7 @@ def test_a_graph_whose_vertices_are_not_alike_keeps_legal_constructions(tmp_path
     problem = Problem(graph(6), forbidden=list(combinations(edges, 2)), name="one edge at a vertex")
     run = discover(problem, store=tmp_path / "s.sqlite", generations=1, model=False, **FAST | {"steps": 8})
     assert run.best.score <= 11  # all ten among the others, and one
-    for member in run.ledger.pool.best():
+    for member in run.state.ledger.pool.best():
         assert verdict(problem, member.construction) == (member.score, None)
 
 
@@ -210,7 +218,7 @@ def test_a_run_that_is_killed_goes_on_from_its_last_whole_generation(tmp_path):
     assert verdict(problem, problem.space.read(again.best.construction)).score == again.best.score
 
 
-def test_ctrl_c_saves_and_the_run_can_be_resumed(tmp_path, handloom):
+def test_ctrl_c_saves_and_the_run_can_be_resumed(tmp_path, here):
     process = started(tmp_path, CYCLES, "--out", "run", *OPTIONS, "--json")
     wait_for(lambda: generations_done(tmp_path / "run") >= 1, process)
     process.send_signal(signal.SIGINT)
@@ -220,7 +228,7 @@ def test_ctrl_c_saves_and_the_run_can_be_resumed(tmp_path, handloom):
     assert err.strip().splitlines()[-1] == "stopped; handloom discover --resume run continues"
     assert "Traceback" not in err
     done = generations_done(tmp_path / "run")
-    code, out, _ = handloom("--resume", "run", "--generations", done + 1, "--json")
+    code, out, _ = run_discover("--resume", "run", "--generations", done + 1, "--json")
     assert code == 0
     assert json.loads(out)["generations"] == done + 1
     assert [line["generation"] for line in lines_of(tmp_path / "run")] == list(range(done + 1))
@@ -229,20 +237,25 @@ def test_ctrl_c_saves_and_the_run_can_be_resumed(tmp_path, handloom):
 def test_a_first_generation_that_was_cut_short_is_made_again(tmp_path):
     clock = iter(range(10**9))
     how = {"store": tmp_path / "s.sqlite", "folder": tmp_path / "run", "seconds": 200, **FAST}
-    cut = begin(CYCLES, **how | {"attempts": 4_000})
-    cut.clock, cut.since = lambda: float(next(clock)), 0.0
-    cut.run()
+    cut = with_clock(begin(CYCLES, **how | {"attempts": 4_000}), clock).run()
     assert not (tmp_path / "run" / "state.json").exists()
     best = cut.best.score
     again = reopen(tmp_path / "run", generations=1)
     assert again.settings.attempts == 4_000
-    again.settings = Settings(**FAST)
+    again.setup = replace(again.setup, plan=Plan(**FAST))
     again.run()
     assert [line["generation"] for line in lines_of(tmp_path / "run")] == [0]
     assert again.best.score >= best
 
 
-def test_a_time_limit_ends_a_run_that_would_go_on_for_ever(tmp_path):
+def with_clock(run, clock):
+    """A run with another clock, which has just begun."""
+    run.setup = replace(run.setup, now=lambda: float(next(clock)), began=0.0)
+    run.state.clock.now = run.setup.now
+    return run
+
+
+def test_a_time_limit_ends_a_run_without_any_other_limit(tmp_path):
     words = ["isosceles:n=20", "--seconds", 1, "--json"]
     done = subprocess.run(command(*words), cwd=tmp_path, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr
@@ -252,14 +265,14 @@ def test_a_time_limit_ends_a_run_that_would_go_on_for_ever(tmp_path):
     assert said["only_greedy"] == (said["steps"] == 0)
 
 
-def test_a_run_that_ends_while_it_is_preparing_says_that_it_is_only_greedy(handloom):
-    code, out, said = handloom("isosceles:n=9", "--seconds", 0)
+def test_a_run_that_ends_while_it_is_preparing_says_that_it_is_only_greedy(here):
+    code, out, said = run_discover("isosceles:n=9", "--seconds", 0)
     assert code == 0
     assert "found by greedy" in out
     assert "the run ended during its preparation, so this is only greedy; give it more time" in said
     assert "what it has is only greedy" in Path("runs/isosceles-1/page.html").read_text()
-    assert json.loads(handloom("isosceles:n=9", "--seconds", 0, "--json")[1])["only_greedy"] is True
-    code, out, said = handloom(CYCLES, "--generations", 1, "--json", *OPTIONS)
+    assert json.loads(run_discover("isosceles:n=9", "--seconds", 0, "--json")[1])["only_greedy"] is True
+    code, out, said = run_discover(CYCLES, "--generations", 1, "--json", *OPTIONS)
     assert json.loads(out)["only_greedy"] is False
 
 
@@ -278,13 +291,11 @@ def test_a_limit_of_time_cuts_the_sequence_of_searches_that_a_seed_gives(tmp_pat
     how = {**FAST, "steps": 499, "model": False}
     whole = discover(CYCLES, store=tmp_path / "a.sqlite", generations=2, **how)
     clock = iter(range(10**9))
-    cut = begin(CYCLES, store=tmp_path / "b.sqlite", seconds=150, **how)
-    cut.clock, cut.since = lambda: float(next(clock)), 0.0
-    cut.run()
+    cut = with_clock(begin(CYCLES, store=tmp_path / "b.sqlite", seconds=150, **how), clock).run()
     found = [(one.origin.get("search_seed"), one.construction) for one in whole.records]
     made = [one for one in cut.records if one.origin.get("steps", 0) % 499 == 0]  # others were cut short themselves
     assert [(one.origin.get("search_seed"), one.construction) for one in made] == found[: len(made)]
-    assert cut.number <= whole.number
+    assert cut.state.number <= whole.state.number
 
 
 @pytest.mark.slow
@@ -302,16 +313,15 @@ def test_a_limit_of_time_ends_training_too(tmp_path):
     began = time.monotonic()
     run = discover(CYCLES, store=tmp_path / "s.sqlite", seconds=3.0, **FAST | {"learn": 10**7})
     assert 3 <= time.monotonic() - began < 5
-    assert run.apprentice.proposer is not None
-    assert 0 < run.apprentice.proposer.step < 10**7
+    assert 0 < run.state.model.proposer.step < 10**7
 
 
-def test_a_score_to_reach_ends_the_run(handloom):
-    code, out, _ = handloom(CYCLES, "--until", 17, "--no-model", "--json", *OPTIONS)
+def test_a_score_to_reach_ends_the_run(here):
+    code, out, _ = run_discover(CYCLES, "--until", 17, "--no-model", "--json", *OPTIONS)
     assert code == 0
     assert json.loads(out)["best"] >= 17
     assert json.loads(out)["generations"] <= 1
-    code, out, _ = handloom("--resume", "runs/four-cycle-free-1", "--until", 19, "--json")
+    code, out, _ = run_discover("--resume", "runs/four-cycle-free-1", "--until", 19, "--json")
     assert code == 0
     assert json.loads(out)["best"] >= 19
 
@@ -333,8 +343,8 @@ def test_a_score_to_reach_ends_the_run(handloom):
     ],
     ids=lambda words: " ".join(words[-3:]).replace(EXAMPLE, "example"),
 )
-def test_json_is_all_there_is_on_standard_output_and_it_is_verified(handloom, words):
-    code, out, err = handloom(*words, "--generations", 2, "--json", *OPTIONS)
+def test_json_is_all_there_is_on_standard_output_and_it_is_verified(here, words):
+    code, out, err = run_discover(*words, "--generations", 2, "--json", *OPTIONS)
     assert code == 0, err
     result = json.loads(out)
     problem = problem_named(words[0])
@@ -413,7 +423,7 @@ FILES = {
         ([CYCLES, "--generations", "0"], "--generations"),
         ([CYCLES, "--tokens", "nope"], "nope"),
         ([CYCLES, "--temperature", "nan"], "temperature"),
-        ([CYCLES, "--on", "nope"], "threads, and ray"),
+        ([CYCLES, "--on", "nope"], "threads and ray"),
         ([CYCLES, "--store", "text.sqlite"], "not a SQLite database"),
         ([CYCLES, "--store", "foreign.sqlite"], "database of something else"),
         ([CYCLES, "--store", "no/folder/s.sqlite"], "no/folder"),
@@ -426,7 +436,7 @@ FILES = {
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_bad_input_gets_one_line_and_leaves_nothing_behind(handloom, words, says):
+def test_bad_input_gets_one_line_and_leaves_nothing_behind(here, words, says):
     for name, text in FILES.items():
         Path(name).write_text(text + "\n")
     Path("full").mkdir()
@@ -437,7 +447,7 @@ def test_bad_input_gets_one_line_and_leaves_nothing_behind(handloom, words, says
     Store.open("other.sqlite").add(other, tuple(range(66)), {"how": "import"})
     before = {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
     ends = [] if "--generations" in words else ["--generations", 2]
-    code, out, err = handloom(*words, *([] if "--resume" in words[:1] else [*OPTIONS, *ends]))
+    code, out, err = run_discover(*words, *([] if "--resume" in words[:1] else [*OPTIONS, *ends]))
     assert "Traceback" not in err
     assert err.startswith("handloom: "), err
     assert len(err.splitlines()) == 1, err
@@ -454,7 +464,7 @@ def test_bad_input_gets_one_line_and_leaves_nothing_behind(handloom, words, says
     [
         ("state.json", "{"),
         ("state.json", "[]"),
-        ("state.json", '{"generation": 1, "ledger": {}, "apprentice": {}}'),
+        ("state.json", '{"generation": 1, "ledger": {}, "model": {}}'),
         ("run.json", '{"problem": 1, "asked": 1, "settings": {}, "store": "s"}'),
         (
             "run.json",
@@ -521,8 +531,8 @@ def test_differences_that_are_all_the_same_have_no_uncertainty():
     assert "+1.00 ± 1.00 (standard error of 2 seeds)" in str(compared(0, 2))
 
 
-def test_compare_runs_both_ways_at_equal_cpu_time(handloom):
-    code, out, _ = handloom(CYCLES, "--compare", "--seconds", 0.5, "--seeds", 2, "--json", *OPTIONS)
+def test_compare_runs_both_ways_at_equal_cpu_time(here):
+    code, out, _ = run_discover(CYCLES, "--compare", "--seconds", 0.5, "--seeds", 2, "--json", *OPTIONS)
     assert code == 0
     result = json.loads(out)
     assert {"with", "without", "difference", "error", "chance"} <= set(result)

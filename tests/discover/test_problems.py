@@ -17,7 +17,7 @@ from handloom.discover.problems.cap_set import KNOWN as CAPS
 from handloom.discover.problems.four_cycle_free import BOUNDS, EXACT
 from handloom.discover.problems.permanent_312 import FAINT, nearly, permanent
 from handloom.discover.search.anneal import Annealer
-from handloom.discover.search.choice import search_for
+from handloom.discover.search.attempts import search_for
 from handloom.discover.search.symmetry import NONE, symmetries_of
 
 SMALL = [  # of every problem of subsets

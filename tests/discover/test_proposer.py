@@ -9,7 +9,7 @@ import pytest
 
 from handloom.cli import app
 from handloom.core import HandloomError, load
-from handloom.discover.model.codec import Tokens
+from handloom.discover.model.codec import Codec
 from handloom.discover.model.proposer import TRAINED_AT_ONCE, Proposer, reward_weights, running_share
 from handloom.discover.spaces import grid
 from handloom.learn.data import rows_of_step
@@ -17,8 +17,8 @@ from handloom.learn.settings import Settings
 
 SPACE = grid(4, 4)
 FEW = [(0, 5, 10, 15), (3, 6, 9, 12), (0, 3, 12, 15), (1, 7, 8, 14)]
-CELLS = Tokens.of("cells", SPACE)
-SPARSE = Tokens.of("sparse", SPACE)
+CELLS = Codec.of("cells", SPACE)
+SPARSE = Codec.of("sparse", SPACE)
 
 
 def small(tokens=SPARSE, seed=0, **how):
@@ -32,7 +32,7 @@ def same(a, b):
 
 @pytest.mark.parametrize("kind", ["cells", "sparse", "bpe"])
 def test_what_was_trained_on_is_proposed_again(kind):
-    tokens = Tokens.of(kind, SPACE, FEW, pieces=8)
+    tokens = Codec.of(kind, SPACE, FEW, pieces=8)
     strings, proposer = tokens.strings(FEW), small(tokens)
     first = proposer.train(strings, 10)
     last = proposer.train(strings, 400)
@@ -57,7 +57,7 @@ def test_the_sizes_are_makemores_by_default():
 
 
 def test_the_first_size_is_the_one_that_is_proposed():
-    tokens = Tokens.of("sparse", [grid(4, 4), grid(3, 3)])
+    tokens = Codec.of("sparse", [grid(4, 4), grid(3, 3)])
     smaller = [(tokens.spaces[1], construction) for construction in [(0, 4, 8), (2, 4, 6), (0, 2, 6, 8)]]
     proposer = small(tokens)
     proposer.train(tokens.strings(FEW, smaller), 400)
@@ -66,7 +66,7 @@ def test_the_first_size_is_the_one_that_is_proposed():
 
 
 def test_smaller_sizes_among_cells_are_proposed_too_and_told_apart():
-    tokens = Tokens.of("cells", [grid(4, 4), grid(2, 2)])
+    tokens = Codec.of("cells", [grid(4, 4), grid(2, 2)])
     proposer = small(tokens)
     proposer.train(tokens.strings(FEW[:2], [(tokens.spaces[1], (0, 3)), (tokens.spaces[1], (1, 2))]), 400)
     proposed = [tokens.decode(ids).construction for ids in proposer.propose(100, 0.7)]
@@ -161,7 +161,7 @@ def test_a_uniform_number_never_falls_on_a_weight_of_0():
 
 
 def test_long_strings_make_small_batches_so_that_a_step_is_over_soon():
-    tokens = Tokens.of("cells", grid(50, 50))
+    tokens = Codec.of("cells", grid(50, 50))
     strings = tokens.strings([(0,), (1,)])
     rows, _ = small(tokens, batch=64).batches(strings, None)(0)
     assert len(rows) == TRAINED_AT_ONCE // (50 * 51 - 1 + 2)
@@ -182,7 +182,7 @@ def test_rewards_make_better_ones_count_more():
 
 
 def test_training_ends_at_the_deadline():
-    tokens = Tokens.of("cells", grid(20, 20))
+    tokens = Codec.of("cells", grid(20, 20))
     proposer = Proposer.of(tokens)
     strings = tokens.strings([(0, 21, 42), (5, 50, 77)])
     began = time.monotonic()
@@ -195,7 +195,7 @@ def test_training_ends_at_the_deadline():
 
 
 def test_proposing_ends_at_the_deadline_even_within_a_group():
-    tokens = Tokens.of("cells", grid(30, 30))
+    tokens = Codec.of("cells", grid(30, 30))
     proposer = Proposer.of(tokens)
     began = time.monotonic()
     proposed = proposer.propose(1_000_000, deadline=began + 0.8)
@@ -205,7 +205,7 @@ def test_proposing_ends_at_the_deadline_even_within_a_group():
 
 
 def test_a_proposal_that_does_not_end_is_cut_soon_after_the_longest_string_trained_on():
-    tokens = Tokens.of("sparse", grid(20, 20))
+    tokens = Codec.of("sparse", grid(20, 20))
     proposer = small(tokens)
     assert max(map(len, proposer.propose(30))) > 100  # it knows of no end
     proposer.train(tokens.strings([(1, 2, 3, 4)]), 1)
@@ -263,9 +263,9 @@ def test_nothing_to_train_on_and_nothing_to_load_raise_an_error_in_one_line(tmp_
 def test_torch_is_not_needed():
     code = (
         "import sys; sys.modules['torch'] = None\n"
-        "from handloom.discover.spaces import grid; from handloom.discover.model.codec import Tokens\n"
+        "from handloom.discover.spaces import grid; from handloom.discover.model.codec import Codec\n"
         "from handloom.discover.model.proposer import Proposer\n"
-        "tokens = Tokens.of('cells', grid(3, 3)); proposer = Proposer.of(tokens)\n"
+        "tokens = Codec.of('cells', grid(3, 3)); proposer = Proposer.of(tokens)\n"
         "proposer.train(tokens.strings([(0, 4)]), 2); print(proposer.engine, len(proposer.propose(3)))"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -276,10 +276,10 @@ TWO = """
 import sys, time
 from handloom.discover.spaces import grid
 from handloom.discover.model.proposer import Proposer
-from handloom.discover.model.codec import Tokens
+from handloom.discover.model.codec import Codec
 from handloom.learn.settings import Settings
 
-tokens = Tokens.of("sparse", grid(4, 4))
+tokens = Codec.of("sparse", grid(4, 4))
 strings = tokens.strings([(0, 5, 10, 15), (3, 6, 9, 12), (0, 3, 12, 15), (1, 7, 8, 14)])
 proposer = Proposer.of(tokens, layers=1, heads=2, width=16, settings=Settings(batch=8, rate=3e-3, lanes=1))
 proposer.train(strings, 20)

@@ -13,14 +13,15 @@ import pytest
 
 from handloom.core import HandloomError
 from handloom.discover.catalogue import problem_named
-from handloom.discover.loop.executors import Attempt, Threads, Workshop
-from handloom.discover.loop.ray_executor import imported, on_ray
-from handloom.discover.loop.runs import discover, reopen
+from handloom.discover.loop.executors import Threads
+from handloom.discover.loop.ray_executor import import_ray, on_ray
+from handloom.discover.loop.start import discover, reopen
 from handloom.discover.problem import Problem, verdict
+from handloom.discover.search.attempts import Attempt, Searches
 from handloom.discover.search.symmetry import NONE
 from handloom.discover.spaces import subsets
 
-ray = imported()
+ray = import_ray()
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -43,7 +44,7 @@ def made(executor, attempts, stop=never):
 
 
 def on_threads(problem, symmetries, attempts):
-    return made(Threads(Workshop(problem, symmetries), 2), attempts)
+    return made(Threads(Searches(problem, symmetries), 2), attempts)
 
 
 def no_progression(watched=lambda x: None):
@@ -101,7 +102,7 @@ def test_the_outcomes_are_those_of_threads_in_the_same_order():
     attempts += [Attempt("any", 100 + i, 200, start) for i, start in enumerate(starts)]
     expected = on_threads(problem, symmetries, attempts)
     assert None in expected  # nothing has all symmetries of the square
-    assert len({outcome.found for outcome in expected if outcome}) > 10
+    assert len({outcome.result for outcome in expected if outcome}) > 10
     assert made(on_ray(problem, symmetries), attempts) == expected
 
 
@@ -109,8 +110,8 @@ def test_a_problem_of_closures_travels_and_what_is_found_is_legal():
     problem = no_progression()
     found = made(on_ray(problem, [NONE, "mirror"]), searches(8))
     assert found == on_threads(problem, [NONE, "mirror"], searches(8))
-    assert [verdict(problem, one.found.construction).score for one in found] == [one.found.score for one in found]
-    assert max(one.found.score for one in found) == 12  # A003002 of the OEIS
+    assert [verdict(problem, one.result.construction).score for one in found] == [one.result.score for one in found]
+    assert max(one.result.score for one in found) == 12  # A003002 of the OEIS
 
 
 def test_a_problem_from_a_users_file_travels(tmp_path):
@@ -125,7 +126,7 @@ def test_a_problem_from_a_users_file_travels(tmp_path):
     )
     best = sum(i * i * 6 for i in range(6))  # the rearrangement inequality: in order
     found = made(on_ray(problem_named(f"{file}:n=6"), [NONE]), searches(2, [NONE]))
-    assert [(one.found.construction, one.found.score) for one in found] == [((0, 1, 2, 3, 4, 5), best)] * 2
+    assert [(one.result.construction, one.result.score) for one in found] == [((0, 1, 2, 3, 4, 5), best)] * 2
 
 
 @pytest.mark.slow
@@ -189,7 +190,7 @@ def test_told_to_stop_at_once_nothing_is_begun():
 def test_outcomes_not_waited_for_leave_the_workers_free():
     executor, end = on_ray(no_progression(), ["mirror"]), time.monotonic() + 60
     outcomes = executor.outcomes([*searches(1, ["mirror"]), *searches(4, ["mirror"], steps=10**12)], never)
-    assert next(outcomes).found.steps == 300
+    assert next(outcomes).result.steps == 300
     outcomes.close()
     assert len(made(executor, searches(2, ["mirror"]), lambda: time.monotonic() > end)) == 2
 
@@ -221,6 +222,14 @@ def test_a_problem_that_cannot_travel_is_told_in_one_line():
 
     with pytest.raises(HandloomError, match=r"^mine: its functions cannot be sent [^\n]*lock[^\n]*$"):
         on_ray(Problem(subsets(range(9)), forbidden=rule, name="mine"), [NONE])
+
+
+def test_the_environment_is_as_before_once_the_workers_are_closed():
+    before = dict(os.environ)
+    executor = on_ray(no_progression(), [NONE])
+    assert os.environ["RAY_IGNORE_UNHANDLED_ERRORS"] == "1"
+    executor.close()
+    assert dict(os.environ) == before
 
 
 def test_without_ray_it_says_what_to_install(monkeypatch):
@@ -280,7 +289,7 @@ def test_a_run_whose_node_is_lost_says_so_in_one_line_and_can_be_resumed(tmp_pat
 @pytest.mark.slow
 def test_a_run_whose_workers_are_lost_with_their_node_says_so_in_one_line_and_can_be_resumed(tmp_path):
     script = (
-        "import os\nfrom handloom.discover.loop.ray_executor import imported\nimported()\n"
+        "import os\nfrom handloom.discover.loop.ray_executor import import_ray\nimported()\n"
         "from ray.cluster_utils import Cluster\n"
         "cluster = Cluster(initialize_head=True, head_node_args={'num_cpus': 0, 'include_dashboard': False})\n"
         "node = cluster.add_node(num_cpus=1)\nprint(cluster.address, flush=True)\ninput()\n"

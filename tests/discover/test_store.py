@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 
@@ -20,7 +21,6 @@ from hypothesis import strategies as st
 from handloom.core import HandloomError
 from handloom.discover import Problem, graph, grid, permutation, subsets, word
 from handloom.discover.problem import verdict
-from handloom.discover.records import store as store_module
 from handloom.discover.records.store import NotLegal, Store, rank, wrong
 
 SEARCH = {"how": "search", "symmetry": None, "seed": 1, "run": None, "generation": 0, "start": None, "parent": None}
@@ -156,8 +156,8 @@ def test_a_parent_must_be_in_the_store(store):
     assert store.records() == []
 
 
-def test_nothing_is_locked_while_a_construction_is_verified(store, monkeypatch):
-    monkeypatch.setattr(store_module, "PATIENCE", 0.1)
+def test_nothing_is_locked_while_a_construction_is_verified(store):
+    store = replace(store, patience=0.1)
 
     def score(chosen):
         store.add(ROWS, (0, 1), SEARCH)
@@ -223,7 +223,7 @@ def test_a_store_with_records_of_another_problem_by_that_name_is_refused(store):
         Problem(grid(2, 3), score=lambda a: 5, name="rows"),
     ]
     for other in others:
-        refused(lambda other=other: store.check_same(other), "another problem called rows", "--store")
+        refused(lambda other=other: store.check_same(other), "another problem called rows", "use another store")
     assert store.best("rows").score == 4
 
 
@@ -246,7 +246,7 @@ def test_files_that_are_no_stores_are_refused_and_left_as_they_are(tmp_path):
 def test_places_where_no_store_can_be_are_refused(tmp_path):
     refused(lambda: Store.open(tmp_path), "is a folder")
     refused(lambda: Store.open(tmp_path / "no" / "such"), "there is no folder")
-    refused(lambda: Store.open("/dev/null"), "is not a file")
+    refused(lambda: Store.open("/dev/null"), "not a regular file")
     refused(lambda: Store.open("a\0b"), "null")
     refused(lambda: Store.open(3), "expected the name of a file")
     refused(lambda: Store.open(tmp_path / "none", create=False), "no such file of records", "handloom discover")
@@ -274,7 +274,7 @@ def test_a_format_of_the_future_is_refused(store):
     store.add(ROWS, (0,), SEARCH)
     with store.connected() as connection:
         connection.execute("PRAGMA user_version = 2")
-    refused(lambda: Store.open(store.path), "format 2", "reads 1")
+    refused(lambda: Store.open(store.path), "format 2", "expected 1")
 
 
 def test_a_damaged_file_gives_records_or_one_line(store):
@@ -340,7 +340,7 @@ attempt(lambda: Store.open("new.sqlite"))
         os.chmod(folder, 0o755)
     assert said.splitlines() == [
         "2",
-        "cannot write records.sqlite: it may only be read",
+        "cannot write records.sqlite: it is read-only",
         "cannot write new.sqlite: permission denied",
     ], errors
 
@@ -391,8 +391,8 @@ def test_a_disk_that_is_full_for_sqlite_is_said_to_be(store):
     assert store.best("rows").origin == SEARCH
 
 
-def test_a_store_that_stays_locked_is_said_to_be(store, monkeypatch):
-    monkeypatch.setattr(store_module, "PATIENCE", 0.1)
+def test_a_store_that_stays_locked_raises_an_error(store):
+    store = replace(store, patience=0.1)
     store.add(ROWS, (0,), SEARCH)
     with store.connected() as other:
         other.execute("BEGIN IMMEDIATE")

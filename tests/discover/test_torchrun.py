@@ -10,7 +10,7 @@ import pytest
 
 from handloom.core import HandloomError, load
 from handloom.discover import discover
-from handloom.discover.loop.runs import begin
+from handloom.discover.loop.start import begin
 
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
 SMALL = {"generations": 3, "learn": 10, "samples": 20, "attempts": 20, "steps": 200, "layers": 1, "width": 16}

@@ -7,7 +7,7 @@ import pytest
 
 from handloom.core import HandloomError
 from handloom.discover import Problem, subsets, verdict, word
-from handloom.discover.search.choice import search_for
+from handloom.discover.search.attempts import search_for
 from handloom.discover.search.symmetry import NONE, symmetries_of
 
 

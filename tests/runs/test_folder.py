@@ -8,7 +8,7 @@ import pytest
 from discoveries import CYCLES, FAST
 from handloom.core import HandloomError
 from handloom.discover import discover
-from handloom.discover.loop.runs import reopen
+from handloom.discover.loop.start import reopen
 from handloom.learn.api import resume, train
 from handloom.runs import Clock, Folder, runs_in
 from training_runs import RULE, SMALL

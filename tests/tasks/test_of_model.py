@@ -7,7 +7,7 @@ import pytest
 
 import handloom as hl
 from handloom.core import HandloomError, Model, load, save
-from handloom.discover.model.codec import Tokens
+from handloom.discover.model.codec import Codec
 from handloom.discover.model.proposer import Proposer
 from handloom.discover.spaces import grid
 from handloom.learn.api import train
@@ -137,7 +137,7 @@ def test_a_task_of_ones_own_that_is_not_kept_is_noted_by_its_files_name(own):
 
 
 def test_the_model_of_a_discovery_notes_its_problem():
-    proposer = Proposer.of(Tokens.of("cells", grid(2, 2)), about="isosceles:n=2", layers=1, width=8)
+    proposer = Proposer.of(Codec.of("cells", grid(2, 2)), about="isosceles:n=2", layers=1, width=8)
     model = proposer.model()
     assert model.notes["task"] == "discover/isosceles:n=2"
     with pytest.raises(HandloomError, match="'isosceles:n=2' is a problem of discovery"):

@@ -14,8 +14,9 @@ from handloom.cli.arguments import JsonOption, option, print_json
 from handloom.cli.options import parameters, takes
 
 if TYPE_CHECKING:
+    from handloom.cli.live.discovery import DiscoveryView
     from handloom.cli.time_limit import Tell
-    from handloom.discover.loop.loop import Discovery
+    from handloom.discover.loop.start import Discovery
     from handloom.discover.records.store import Record
 
 PROBLEM_HELP = "A problem with its parameters (isosceles:n=16), or a Python file that defines `problem`."
@@ -25,10 +26,10 @@ NOT_COMPARED = ["seed", "generations", "until", "out", "store", "on", "device", 
 
 
 def loop_settings() -> list[Parameter]:
-    from handloom.discover.loop.settings import Settings
+    from handloom.discover.loop.plan import Plan
     from handloom.learn.options import options_of
 
-    return parameters(options_of(Settings))
+    return parameters(options_of(Plan))
 
 
 @takes(loop_settings)
@@ -153,16 +154,13 @@ def limit(seconds: float | None, minutes: float | None) -> float | None:
 
 
 def begun(problem: str, store: Path | None, out: Path | None, how: dict[str, Any]) -> "Discovery":
-    from handloom.discover.loop.runs import begin, keep
-    from handloom.runs import Folder
+    from handloom.discover.loop.start import begin
 
-    discovery = begin(problem, store=store or "records.sqlite", **how)
-    keep(discovery, Folder.create(out, problem), problem)
-    return discovery
+    return begin(problem, store=store or "records.sqlite", folder=out or True, **how)
 
 
 def reopened(folder: Path, store: Path | None, how: dict[str, Any]) -> "Discovery":
-    from handloom.discover.loop.runs import reopen
+    from handloom.discover.loop.start import reopen
 
     return reopen(folder, store, **how)
 
@@ -176,8 +174,7 @@ def show(discovery: "Discovery", as_json: bool, tell: "Tell") -> None:
     assert folder is not None
     tell(folder=str(folder), made=[str(one) for one in discovery.made], store=str(store.path))
     with DiscoveryView() as view:
-        discovery.watch = view
-        run(discovery)
+        run(discovery, view)
     best = discovery.best
     page = discovery_page(folder, discovery.problem, discovery.records, folder / "page.html")
     if as_json:
@@ -197,13 +194,13 @@ def show(discovery: "Discovery", as_json: bool, tell: "Tell") -> None:
         raise typer.Exit(130)
 
 
-def run(discovery: "Discovery") -> None:
+def run(discovery: "Discovery", view: "DiscoveryView") -> None:
     """A run that has lost its workers can be resumed; the error says how."""
     from handloom.core import HandloomError
     from handloom.discover.loop.executors import Lost
 
     try:
-        discovery.run()
+        discovery.run(view)
     except Lost as error:
         raise HandloomError(f"{error}; handloom discover --resume {discovery.folder} resumes the run") from error
 

@@ -7,6 +7,8 @@
 A file defines `problem`, a Problem or a function that makes one (examples/problem.py).
 """
 
+import functools
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -17,11 +19,12 @@ from handloom.core import HandloomError
 from handloom.core.errors import shown
 from handloom.core.finding import nearest
 from handloom.discover.problem import Problem
-from handloom.discover.problems import Make, size_parameter
 from handloom.tasks import naming
 from handloom.tasks.naming import given
 from handloom.tasks.naming import parameters as parameters_of
 from handloom.tasks.user_file import Wanted, defined, python_file
+
+Make = Callable[..., Problem]
 
 
 class Entry(naming.Entry):
@@ -29,14 +32,14 @@ class Entry(naming.Entry):
 
 
 PROBLEMS = {
-    "isosceles": Entry("points of a grid without isosceles triangles", "isosceles:isosceles"),
-    "no-three-in-line": Entry("points of a grid, no three in line", "no_three_in_line:no_three_in_line"),
+    "isosceles": Entry("points in a grid with no isosceles triangle", "isosceles:isosceles"),
+    "no-three-in-line": Entry("points in a grid, no three in line", "no_three_in_line:no_three_in_line"),
     "four-cycle-free": Entry("graphs without cycles of four", "four_cycle_free:four_cycle_free"),
     "triangle-free": Entry("graphs without triangles", "triangle_free:triangle_free"),
     "cap-set": Entry("points modulo 3, no three on a line", "cap_set:cap_set"),
     "sidon": Entry("numbers with all sums of two different, Golomb rulers", "sidon:sidon"),
     "no-five-on-a-sphere": Entry(
-        "points of a cube, no five on a sphere or a plane", "no_five_on_a_sphere:no_five_on_a_sphere"
+        "points in a cube, no five on a sphere or a plane", "no_five_on_a_sphere:no_five_on_a_sphere"
     ),
     "words": Entry("words that avoid a pattern such as xx or xyxyx", "words:words"),
     "progressions": Entry("colourings without progressions of one colour", "progressions:progressions"),
@@ -46,7 +49,7 @@ USERS = Wanted("problem", (Problem,), "a Problem")
 
 
 def problem_named(name: str | Path, **parameters: Any) -> Problem:
-    """A problem by its name or from a file. Parameters may stand in the name."""
+    """A problem by its name or from a file. Parameters may be part of the name."""
     name = str(name)
     known, _, text = name.partition(":")
     if known in PROBLEMS:
@@ -57,12 +60,12 @@ def problem_named(name: str | Path, **parameters: Any) -> Problem:
         make = defined(path, USERS, bool(text or parameters))
         return sized_problem(path.stem, make, given(str(path), make, text, parameters))
     near = nearest(known, PROBLEMS)
-    hint = f"did you mean {near}?" if near else f"there are {', '.join(PROBLEMS)}, or give a file"
+    hint = f"did you mean {near}?" if near else f"there are {', '.join(PROBLEMS)}, or name a file"
     raise HandloomError(f"no problem and no file {shown(known)}; {hint}")
 
 
 def sized_problem(name: str, make: Make, values: Mapping[str, Any]) -> Problem:
-    """The problem, with its full name, and the same for the smaller sizes, which are made when they are called."""
+    """The problem with its full name, and functions that make its smaller sizes."""
     problem = make(**values)
     found = parameters_of(name, make)
     all_values = {key: values.get(key, parameter.default) for key, parameter in found.items()}
@@ -75,9 +78,43 @@ def sized_problem(name: str, make: Make, values: Mapping[str, Any]) -> Problem:
 
 
 def smaller_ones(name: str, make: Make, values: Mapping[str, Any]) -> list[Callable[[], Problem]]:
-    """The largest first. What a user's function does not take raises when it is called."""
+    """The largest first. A size that a user's function does not accept raises an error when it is made."""
     size = size_parameter(make)
     if size is None or values[size] is None:
         return []
     least = vars(make).get("least", 1)
     return [partial(sized_problem, name, make, {**values, size: k}) for k in range(values[size] - 1, least - 1, -1)]
+
+
+# For the files of problems/
+
+
+def sized(least: int, most: int) -> Callable[[Make], Make]:
+    """A decorator for a function that makes a problem: sizes out of range raise an error; `least` becomes known."""
+
+    def mark(make: Make) -> Make:
+        name, size = make.__name__.replace("_", "-"), size_parameter(make)
+
+        @functools.wraps(make)
+        def checked(*values: Any, **named: Any) -> Problem:
+            given = inspect.signature(make).bind(*values, **named)
+            given.apply_defaults()
+            within(f"{name}: {size}", given.arguments[str(size)], least, most)
+            return make(*values, **named)
+
+        vars(checked)["least"] = least
+        return checked
+
+    return mark
+
+
+def size_parameter(make: Make) -> str | None:
+    """The parameter for the size of a problem: n, or else the first whole number."""
+    whole = [key for key, parameter in parameters_of(make.__name__, make).items() if parameter.kind is int]
+    return "n" if "n" in whole else next(iter(whole), None)
+
+
+def within(what: str, value: Any, least: int, most: int) -> None:
+    """Raise an error for anything but a whole number in the range."""
+    if type(value) is not int or not least <= value <= most:
+        raise HandloomError(f"{what}={shown(value)} must be a whole number from {least:,} to {most:,}")

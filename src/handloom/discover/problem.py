@@ -1,4 +1,4 @@
-"""A Problem: what a user states, and all that is needed to look for constructions and to verify them.
+"""A Problem: what a user states, and everything needed to search for constructions and to verify them.
 
     >>> from handloom.discover.spaces import grid
     >>> def in_line(a, b, c):
@@ -9,12 +9,11 @@
     >>> verdict(problem, (0, 1, 3, 5, 7, 8))
     Verdict(score=6, reason=None)
 
-What is forbidden is a function of some elements, which may not all be chosen (how many it takes says how many; it gets
-them in the order of the space), a list of such functions, or a list of sets of elements. The search compiles these
-functions with Numba. `verdict` calls them as the plain Python they are, on exact whole numbers, and after them the
-problem's own `check`, if it has one.
+`forbidden` is a rule, a list of rules, or a list of sets of elements. A rule is a function of one to five elements,
+which it gets in the order of the space; where it returns True they may not all be chosen. The search compiles rules by
+Numba. `verdict` calls them as plain Python, on exact whole numbers, and then the problem's own `check`, if it has one.
 
-The score is how many elements are chosen, unless there is a function for it.
+The score is the number of chosen elements, if no function for it is given.
 """
 
 import inspect
@@ -29,7 +28,7 @@ from handloom.core.checks import is_number
 from handloom.core.errors import shown, told
 from handloom.discover.spaces import Construction, Element, Maps, Space, maps_by_name
 
-LARGEST = 1e308  # score
+LARGEST = 1e308  # score: what a float can hold
 
 Rule = Callable[..., Any]  # of some elements: whether they are forbidden
 Number = int | float
@@ -37,17 +36,17 @@ Number = int | float
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A space of constructions, what is forbidden in it, and what is to be large."""
+    """A space of constructions, what is forbidden in it, and the score that is to be large."""
 
     space: Space
     forbidden: Rule | Sequence[Rule] | Sequence[Sequence[Element]] = ()
-    score: Callable[[Any], Number] | None = None  # of the array of 0s and 1s, of letters' or of values' indices
-    guide: Callable[[Any], float] | None = None  # what a search climbs, where the score says too little
-    check: Callable[[list[Element]], str | None] | None = None  # another verifier: of the elements, what is wrong
-    symmetries: Maps | None = None  # those of the space that the problem has, unless told
+    score: Callable[[Any], Number] | None = None  # of an array: 0s and 1s, or the indices of letters or values
+    guide: Callable[[Any], float] | None = None  # what a search climbs, where the score is too coarse
+    check: Callable[[list[Element]], str | None] | None = None  # a second verifier: from the elements to what is wrong
+    symmetries: Maps | None = None  # by default those of the space that the problem has
     best_known: Number | None = None
     source: str = ""  # of the best known value
-    name: str = ""  # with its parameters, as it is asked for
+    name: str = ""  # with its parameters
     about: str = ""
     smaller: tuple["Callable[[], Problem]", ...] = field(default=(), repr=False)  # the same for smaller sizes
 
@@ -66,41 +65,43 @@ class Problem:
         if self.guide is not None and self.score is None:
             raise HandloomError("a guide is for a search by score; give the problem a score too")
         if not self.space.is_subset and (self.rules or self.sets):
-            raise HandloomError(f"forbidden is for subsets; let the score of a {self.space.kind} say what is bad")
+            raise HandloomError(f"forbidden is for subsets; lower the score of a bad {self.space.kind} instead")
         for rule in self.rules:
             if not 1 <= arity(rule) <= 5:
                 raise HandloomError(f"forbidden takes {arity(rule)} elements; it must take from 1 to 5, each by name")
 
     @cached_property
     def rules(self) -> tuple[Rule, ...]:
-        """What is forbidden by functions."""
+        """The rules of what is forbidden."""
         if callable(self.forbidden):
             return (self.forbidden,)
         return tuple(item for item in self.forbidden if callable(item))
 
     @cached_property
     def sets(self) -> tuple[tuple[Element, ...], ...]:
-        """What is forbidden by listing it."""
+        """The listed sets of what is forbidden."""
         if callable(self.forbidden):
             return ()
         return tuple(tuple(item) for item in self.forbidden if not callable(item))
 
     @cached_property
     def set_rows(self) -> Any:
-        """The same as indices: an array with a row a set, in ascending order after as many −1 as it is shorter."""
+        """The listed sets as indices: one row per set, filled up with −1 in front, then ascending."""
         import numpy as np
 
         index, sizes = self.space.index, [len(some) for some in self.sets]
         rows = np.full((len(sizes), max(sizes, default=1)), -1, np.int64)
         if not all(sizes):
-            raise HandloomError("a set without elements is forbidden; leave it out")
+            raise HandloomError("forbidden contains a set without elements; leave it out")
         try:
             flat = np.fromiter((index[element] for some in self.sets for element in some), np.int64, sum(sizes))
         except (KeyError, TypeError) as error:
-            raise HandloomError(f"{shown(error.args[0])} is forbidden, and is not an element of the space") from error
+            raise HandloomError(
+                f"forbidden contains {shown(error.args[0])}, which is not an element of the space"
+            ) from error
         rows[np.arange(rows.shape[1]) < np.array(sizes, np.int64)[:, None]] = flat
         rows.sort(axis=1)
-        rows[:, 1:][(rows[:, 1:] == rows[:, :-1]) & (rows[:, 1:] >= 0)] = -1  # an element that is there twice
+        rows[:, 1:][(rows[:, 1:] == rows[:, :-1]) & (rows[:, 1:] >= 0)] = -1  # an element listed twice
         rows.sort(axis=1)
         return rows
 
@@ -109,7 +110,7 @@ class Problem:
 
 
 class Verdict(NamedTuple):
-    """What a construction is worth; if it is not legal, why."""
+    """The score of a construction, or the reason why it is not legal."""
 
     score: Number | None
     reason: str | None = None
@@ -139,7 +140,7 @@ def verdict(problem: Problem, construction: Construction) -> Verdict:
 
 def exact_score(problem: Problem, construction: Construction) -> Number:
     """The score in plain Python. Whole numbers are NumPy's, of 64 bits; where these are not enough, Python's, which
-    have no end."""
+    are unlimited."""
     import numpy as np
 
     if problem.score is None:
@@ -157,14 +158,14 @@ def exact_score(problem: Problem, construction: Construction) -> Number:
 
 
 def unlimited(problem: Problem, construction: Construction, value: int, overflow: bool) -> int:
-    """A whole score again, of Python's numbers, if it is beyond 64 bits or if NumPy saw that something was. (Arrays
-    of Python's numbers are not like others in all that NumPy does, so they do not decide where they need not.)"""
+    """The score computed with Python's whole numbers, if it exceeds 64 bits or NumPy reported an overflow. (NumPy
+    treats arrays of Python's numbers differently in places, so they decide only then.)"""
     assert problem.score is not None
     try:
         exact = plain(problem.score(as_array(problem.space, construction, object)))
     except Exception as error:
         if overflow:
-            raise HandloomError(f"{problem}: numbers in its score are beyond 64 bits; let them be Python's") from error
+            raise HandloomError(f"{problem}: numbers in its score exceed 64 bits; use Python's own") from error
         return value
     return exact if type(exact) is int and (overflow or abs(exact) >= 2**63) else value
 
@@ -183,8 +184,8 @@ def is_score(value: Any) -> bool:
 
 
 def as_array(space: Space, construction: Construction, numbers: type = int) -> Any:
-    """What a score is given: 0s and 1s in the shape of the grid, an adjacency matrix of the graph, else a row. They are
-    int64, or Python's own numbers, which NumPy calls objects."""
+    """The argument of a score: 0s and 1s in the shape of the grid, the adjacency matrix of the graph, otherwise a row;
+    of int64, or of Python's own numbers, which NumPy calls objects."""
     import numpy as np
 
     kind = np.int64 if numbers is int else object
@@ -204,14 +205,14 @@ def as_array(space: Space, construction: Construction, numbers: type = int) -> A
 
 
 def arity(rule: Rule) -> int:
-    """How many elements a rule is about; 0 if it does not say. What has a default is not an element."""
+    """The number of elements that a rule takes, 0 if that is open. A parameter with a default is not an element."""
     parameters = inspect.signature(rule).parameters.values()
     named = all(one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD) for one in parameters)
     return sum(one.default is one.empty for one in parameters) if named else 0
 
 
-def asked(problem: Problem, rule: Rule, elements: Sequence[Element]) -> bool:
-    """What a rule says, in plain Python; what it raises is said in one line."""
+def call_rule(problem: Problem, rule: Rule, elements: Sequence[Element]) -> bool:
+    """What a rule returns, in plain Python; what it raises becomes an error of one line."""
     try:
         return bool(rule(*elements))
     except Exception as error:

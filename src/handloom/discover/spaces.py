@@ -6,11 +6,11 @@
     >>> space.shown((0, 5))
     [[0, 0], [1, 2]]
 
-A construction is a tuple of whole numbers: of a subset the indices of its elements, in ascending order; of a word the
-indices of its letters; of a permutation its values. `shown` and `read` go from there to what people write, and back.
+A construction is a tuple of whole numbers: for a subset the indices of its elements, in ascending order; for a word the
+indices of its letters; for a permutation its values. `shown` converts it to what people write, `read` back.
 
-A space knows its symmetries by name, each as the maps of elements that generate it. Which of them a problem has is for
-the problem to say (symmetry.py).
+A space knows its symmetries by name, each as the maps of elements that generate it. Which of them a problem has depends
+on the problem (search/symmetry.py).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -38,9 +38,9 @@ class Space:
     """All constructions of a kind; made by `grid`, `graph`, `subsets`, `word` and `permutation`."""
 
     kind: Kind
-    elements: tuple[Element, ...]  # that a subset may have; a word's letters; a permutation's values
-    length: int  # of a word or a permutation; the most that a subset may have
-    sides: tuple[int, ...] = ()  # of a grid; of a graph how many vertices it has
+    elements: tuple[Element, ...]  # of which subsets are made; a word's letters; a permutation's values
+    length: int  # of a word or a permutation; the largest size of a subset
+    sides: tuple[int, ...] = ()  # of a grid; for a graph its number of vertices
     symmetries: Symmetries = field(default_factory=dict, compare=False)
 
     @property
@@ -52,14 +52,14 @@ class Space:
         return {element: i for i, element in enumerate(self.elements)}
 
     def shown(self, construction: Construction) -> Any:
-        """As people write it, and as it goes into JSON: the elements; of a word its text; of a permutation a list."""
+        """As people write it, and as it is stored in JSON: a list of elements or values, or the text of a word."""
         if self.kind == "word":
             return "".join(self.elements[i] for i in construction)
         chosen = [self.elements[i] for i in construction]
         return [list(element) if isinstance(element, tuple) else element for element in chosen]
 
     def read(self, value: Any) -> Construction:
-        """The construction that is written so."""
+        """The construction of what people write."""
         if not isinstance(value, str if self.kind == "word" else list | tuple):
             raise HandloomError(f"{shown(value)} is not a construction; {self.wanted}")
         found = [self.index_of(item) for item in value]
@@ -71,7 +71,7 @@ class Space:
         return construction
 
     def index_of(self, value: Any) -> int:
-        """Of an element, which may be written as a list."""
+        """The index of an element, which may be written as a list."""
         element = tuple(value) if isinstance(value, list) else value
         plain = element if isinstance(element, tuple) else (element,)
         if any(isinstance(part, bool | float | list | dict) for part in plain) or element not in self.index:
@@ -96,11 +96,11 @@ def grid(*sides: int) -> Space:
     for side in sides:
         whole("a side of a grid", side, 1)
     points = tuple(product(*map(range, sides)))
-    return Space("grid", checked(points), len(points), sides, grid_symmetries(sides))
+    return Space("grid", check_elements(points), len(points), sides, grid_symmetries(sides))
 
 
 def grid_symmetries(sides: tuple[int, ...]) -> Symmetries:
-    """Those of a rectangle, a square or a box."""
+    """The symmetries of a segment, a rectangle, a square, a box or a cube, by name."""
     last = tuple(side - 1 for side in sides)
 
     def antipode(p: Any) -> Any:
@@ -112,20 +112,26 @@ def grid_symmetries(sides: tuple[int, ...]) -> Symmetries:
     def other_mirror(p: Any) -> Any:
         return (*p[:-1], last[-1] - p[-1])
 
+    def swap(p: Any) -> Any:
+        return (p[1], p[0])
+
+    def cycle(p: Any) -> Any:
+        return (*p[1:], p[0])
+
     if len(sides) == 1:
         return {"mirror": (mirror,)}
     found: dict[str, tuple[Map, ...]] = {"mirror": (mirror,), "mirrors": (mirror, other_mirror)}
     found["rotation-180" if len(sides) == 2 else "antipodal"] = (antipode,)
-    if len(set(sides)) == 1 and len(sides) == 2:
-        m = last[0]
-        found |= {
-            "diagonal": (lambda p: (p[1], p[0]),),
-            "diagonals": (lambda p: (p[1], p[0]), antipode),
-            "rotation-90": (lambda p: (p[1], m - p[0]),),
-            "square": (mirror, lambda p: (p[1], p[0])),
+    all_equal = len(set(sides)) == 1
+    if all_equal and len(sides) == 2:  # a square
+        return found | {
+            "diagonal": (swap,),
+            "diagonals": (swap, antipode),
+            "rotation-90": (lambda p: (p[1], last[0] - p[0]),),
+            "square": (mirror, swap),
         }
-    elif len(set(sides)) == 1:
-        found |= {"cycle": (lambda p: (*p[1:], p[0]),), "antipodal-cycle": (antipode, lambda p: (*p[1:], p[0]))}
+    if all_equal:  # a cube, of any dimension
+        return found | {"cycle": (cycle,), "antipodal-cycle": (antipode, cycle)}
     return found
 
 
@@ -134,11 +140,11 @@ def graph(vertices: int) -> Space:
     whole("the number of vertices", vertices, 2)
     edges = tuple(combinations(range(vertices), 2))
     turns = {f"turn-{k}": (turn(vertices, k),) for k in range(2, min(vertices, 12) + 1)}
-    return Space("graph", checked(edges), len(edges), (vertices,), turns)
+    return Space("graph", check_elements(edges), len(edges), (vertices,), turns)
 
 
 def turn(vertices: int, k: int) -> Map:
-    """The vertices in circles of k, each turned by one; what is left over at the end stays."""
+    """The vertices in circles of k, each turned by one; those left over at the end stay."""
     whole_circles = vertices - vertices % k
 
     def moved(v: int) -> int:
@@ -148,7 +154,7 @@ def turn(vertices: int, k: int) -> Map:
 
 
 def copies(space: Space, pattern: Iterable[tuple[int, int]]) -> list[tuple[Element, ...]]:
-    """All copies of a small graph, given by its edges, among the edges of a space of graphs: each a set of edges."""
+    """All copies of a small graph, given by its edges, in a space of graphs: each a set of edges."""
     edges = [tuple(edge) for edge in pattern]
     corners = sorted({v for edge in edges for v in edge})
     place = {v: i for i, v in enumerate(corners)}
@@ -167,11 +173,11 @@ def subsets(elements: Iterable[Element], symmetries: Maps | None = None) -> Spac
         parts = element if isinstance(element, tuple) else (element,)
         if not parts or any(type(part) is not int for part in parts):
             raise HandloomError(f"{shown(element)} is not an element; each must be a whole number, or a tuple of such")
-    return Space("list", checked(listed), len(listed), (), maps_by_name(symmetries or {}))
+    return Space("list", check_elements(listed), len(listed), (), maps_by_name(symmetries or {}))
 
 
 def maps_by_name(symmetries: Maps) -> Symmetries:
-    """Symmetries as tuples of maps, where a single map may stand for itself."""
+    """Symmetries as tuples of maps; a single map may be given without a tuple."""
     if not isinstance(symmetries, Mapping):
         raise HandloomError(f"symmetries={shown(symmetries)} must be a dict: a name, and a map of elements or several")
     found = {name: (maps,) if callable(maps) else maps for name, maps in symmetries.items()}
@@ -184,22 +190,23 @@ def maps_by_name(symmetries: Maps) -> Symmetries:
 
 
 def word(length: int, letters: str = "01") -> Space:
-    """Words of so many letters."""
+    """Words of that many letters."""
     whole("the length of a word", length, 1)
     if not isinstance(letters, str):
         raise HandloomError(f"letters={shown(letters)} must be a string of all the letters, such as '01'")
-    return Space("word", checked(tuple(letters)), length)
+    return Space("word", check_elements(tuple(letters)), length)
 
 
 def permutation(length: int) -> Space:
-    """The orders in which 0, 1, …, length − 1 can stand."""
+    """The permutations of 0, 1, …, length − 1."""
     whole("the length of a permutation", length, 1)
     return Space("permutation", tuple(range(length)), length)
 
 
-def checked(elements: tuple[Element, ...]) -> tuple[Element, ...]:
+def check_elements(elements: tuple[Element, ...]) -> tuple[Element, ...]:
+    """The elements, if they are distinct and neither too few nor too many."""
     if not 0 < len(elements) <= MOST_ELEMENTS:
         raise HandloomError(f"a space of {len(elements):,} elements; it must have from 1 to {MOST_ELEMENTS:,}")
     if len(set(elements)) < len(elements):
-        raise HandloomError("an element is there twice; each may be listed once")
+        raise HandloomError("an element is listed twice; list each once")
     return elements

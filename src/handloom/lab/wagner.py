@@ -1,17 +1,17 @@
-"""The experiment of Wagner's talk: a transformer learns from attempts at a problem and makes more of them.
+"""The experiment of Wagner's talk: a transformer trains on attempts at a problem and generates more of them.
 
     python -m handloom.lab.wagner --steps 2000 --out wagner.json
 
 The problem is isosceles:n=16. The attempts have scores as the talk's had: mean 16.7, median 17, the top fifth 20.7 on
-average, at most 23. A model of makemore's default size learns from them and says 1,000 strings; another learns besides
-from the best constructions for all smaller n. What came out stands in docs/discover/wagner.md.
+average, at most 23. A model of makemore's default size trains on them and generates 1,000 strings; another one trains
+on the best constructions for all smaller n as well. The results are in docs/discover/wagner.md.
 
-How the talk's attempts were made it does not say. Ours are grown at random to a wanted size, point by point or, with
+The talk does not describe how its attempts were made. Ours are grown at random to a given size, point by point or, with
 `--symmetry all`, orbit by orbit:
 
     >>> sizes = target_sizes(1000, middle=16.8, spread=3.0, most=23)
-    >>> told = statistics_of(sizes)
-    >>> round(told["mean"], 1), told["median"], round(told["top_fifth"], 1), told["max"]
+    >>> found = statistics_of(sizes)
+    >>> round(found["mean"], 1), found["median"], round(found["top_fifth"], 1), found["max"]
     (16.7, 17.0, 20.7, 23)
 """
 
@@ -34,31 +34,33 @@ from handloom.core.errors import shown
 from handloom.core.files import write_atomically
 from handloom.core.seeds import Use, generator
 from handloom.discover.catalogue import problem_named
-from handloom.discover.loop.pool import statistics_of
-from handloom.discover.model.codec import KINDS, Sized, Tokens
+from handloom.discover.loop.progress import statistics_of
+from handloom.discover.model.codec import KINDS, Codec, Sized
 from handloom.discover.model.proposer import Proposer
 from handloom.discover.problem import Problem, verdict
 from handloom.discover.search import orbit_search
-from handloom.discover.search.choice import OrbitSearch, names, search_for
+from handloom.discover.search.attempts import search_for, symmetry_names
 from handloom.discover.search.conflicts import Conflicts
 from handloom.discover.search.greedy import allowed
+from handloom.discover.search.orbit_search import OrbitSearch
 from handloom.discover.search.symmetry import NONE, orbits_of
 from handloom.discover.spaces import Construction
 from handloom.learn.settings import Settings
 
-MALFORMED = -10  # the talk's score of what is not written as it should be
+MALFORMED = -10  # the talk's score of a malformed string
 ALL = "all"  # of the symmetries, one for each attempt in turn
-PATIENCE = 300  # calls of the search for an attempt
-CALL = 100  # steps in each, once the first points are there
+PATIENCE = 300  # calls of the search per attempt
+CALL = 100  # steps per call, after the first points
+LAST = 50  # steps over which the final loss is averaged
 
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
-    """All that a result follows from; with the defaults the talk's experiment, as far as the talk tells."""
+    """Everything that determines a result. The defaults are the talk's experiment, as far as the talk describes it."""
 
     n: int = 16
     seed: int = 0
-    count: int = 10_000  # attempts to learn from
+    count: int = 10_000  # attempts to train on
     symmetry: str = NONE  # of the attempts
     middle: float = 16.8  # of the normal distribution of their sizes, which is cut off
     spread: float = 3.0
@@ -91,12 +93,12 @@ class Experiment:
 
 @cache
 def isosceles(n: int) -> Problem:
-    """The same one every time, for what is forbidden is compiled once for a problem."""
+    """The same object every time, because its rule is compiled once per problem."""
     return problem_named("isosceles", n=n)
 
 
 def target_sizes(count: int, middle: float, spread: float, most: int) -> list[int]:
-    """So many sizes in ascending order: the quantiles of a normal distribution without what is above most + ½."""
+    """That many sizes in ascending order: the quantiles of a normal distribution cut off at most + ½."""
     normal = NormalDist(middle, spread)
     below = normal.cdf(most + 0.5)
     return [max(1, round(normal.inv_cdf(below * (i + 0.5) / count))) for i in range(count)]
@@ -110,10 +112,10 @@ def attempts(
     problem = isosceles(n)
     rng = generator(seed, Use.ATTEMPTS)
     sizes = rng.permutation(target_sizes(whole("count", count, 1), middle, spread, most))
-    made = [search_for(problem, name) for name in (names(problem) if symmetry == ALL else [symmetry])]
+    made = [search_for(problem, name) for name in (symmetry_names(problem) if symmetry == ALL else [symmetry])]
     searches = [one for one in made if isinstance(one, OrbitSearch)]
     if not searches:
-        raise HandloomError(f"{problem} has nothing to choose under the symmetry {symmetry}; take {NONE}")
+        raise HandloomError(f"{problem} has nothing to choose under the symmetry {symmetry}; use {NONE}")
     seeds = rng.integers(2**62, size=count)
     return [
         grown(searches[i % len(searches)], int(size), most, int(one))
@@ -121,10 +123,10 @@ def attempts(
     ]
 
 
-def grown(searched: OrbitSearch, size: int, most: int, seed: int) -> Construction:
-    """A legal set, grown at random until it has as many points; if it stops before, what is blocked once is swapped in.
-    What is too much is taken out again at random."""
-    tables = searched.tables
+def grown(search: OrbitSearch, size: int, most: int, seed: int) -> Construction:
+    """A legal set, grown at random to a size; if growth stops before, orbits that are blocked once are swapped in.
+    Surplus orbits are taken out again at random."""
+    tables = search.tables
     state = orbit_search.begin(tables, seed)
     orbit_search.run(tables, state, max(1, size // int(tables.weights.max())))
     for _ in range(PATIENCE):
@@ -132,11 +134,11 @@ def grown(searched: OrbitSearch, size: int, most: int, seed: int) -> Constructio
         if missing <= 0:
             break
         orbit_search.run(tables, state, min(missing, CALL) if state.counts[orbit_search.FREE] else CALL)
-    return searched.union(cut(tables, state.best, size, most, np.random.default_rng(seed)))
+    return search.union(cut(tables, state.best, size, most, np.random.default_rng(seed)))
 
 
 def cut(tables: Conflicts, chosen: Any, size: int, most: int, rng: np.random.Generator) -> Any:
-    """Without some orbits, so that the size is as near as can be to the wanted one, and not above the most."""
+    """Without some orbits, so that the size is as close as possible to the wanted one, and at most `most`."""
     kept = chosen.copy()
     total = int(tables.weights[kept].sum())
     for orbit in rng.permutation(np.nonzero(kept)[0]):
@@ -148,8 +150,8 @@ def cut(tables: Conflicts, chosen: Any, size: int, most: int, rng: np.random.Gen
 
 
 def best_smaller(n_most: int, seed: int = 0, searches: int = 30, steps: int = 4_000) -> list[Sized]:
-    """The best constructions for n = 1, …, n_most that so many searches of so many steps find under each symmetry, with
-    all their mirror images and rotations, each once."""
+    """The best constructions for n = 1, …, n_most from `searches` searches under each symmetry, with all their mirror
+    images and rotations, each once."""
     found: list[Sized] = []
     for n in range(1, n_most + 1):
         problem = isosceles(n)
@@ -158,25 +160,25 @@ def best_smaller(n_most: int, seed: int = 0, searches: int = 30, steps: int = 4_
 
 
 def best_of(problem: Problem, seed: int, searches: int, steps: int) -> list[Construction]:
-    """The best constructions that are found, in ascending order."""
+    """The best constructions found, in ascending order."""
     results = []
-    for name in names(problem):
-        if (searched := search_for(problem, name)) is not None:
-            results += [searched.run(seed * searches + i, steps, None, lambda: False) for i in range(searches)]
-    best = max(found.score for found in results)
+    for name in symmetry_names(problem):
+        if (search := search_for(problem, name)) is not None:
+            results += [search.run(seed * searches + i, steps) for i in range(searches)]
+    best = max(result.score for result in results)
     group = orbits_of(problem, "square").group
     images = {
-        tuple(sorted(one[list(found.construction)].tolist()))
-        for found in results
-        if found.score == best
+        tuple(sorted(one[list(result.construction)].tolist()))
+        for result in results
+        if result.score == best
         for one in group
     }
     return sorted(images)
 
 
 def legal_part(problem: Problem, construction: Construction) -> Construction:
-    """Its elements in reading order, each taken if it makes nothing forbidden with those taken before; all of them if
-    and only if it is legal."""
+    """Its elements in reading order, each taken if it forms nothing forbidden with those before; all of them if and
+    only if it is legal."""
     taken: list[int] = []
     for new in construction:
         if allowed(problem, taken, new):
@@ -185,17 +187,17 @@ def legal_part(problem: Problem, construction: Construction) -> Construction:
 
 
 def by_chance(problem: Problem, tried: Sequence[Construction], samples: int, seed: int) -> dict[str, Any] | None:
-    """The scores of points that lie anywhere, as many as attempts have: what a model gets that knows only the sizes."""
+    """The scores of points at random, as many as attempts have: what a model gets that knows only the sizes."""
     rng = generator(seed, Use.CHANCE)
     sizes = [len(tried[i]) for i in rng.integers(len(tried), size=samples)]
     drawn = [sorted(rng.choice(problem.space.length, size, replace=False).tolist()) for size in sizes]
     return statistics_of([len(legal_part(problem, tuple(one))) for one in drawn])
 
 
-def judged(problem: Problem, tokens: Tokens, said: Sequence[Sequence[int]], seen: set[Construction]) -> dict[str, Any]:
-    """What strings are worth: −10 if one is not written as a construction of this size is, else the size of its legal
-    part; or else how many points it has, legal or not. `seen` is what was learnt from."""
-    decoded = [tokens.decode(string) for string in said]
+def judged(problem: Problem, codec: Codec, sampled: Sequence[Sequence[int]], seen: set[Construction]) -> dict[str, Any]:
+    """The scores of sampled strings: −10 for one that is not written as a construction of this size, otherwise the size
+    of its legal part; and their points, legal or not. `seen` is what the model trained on."""
+    decoded = [codec.decode(string) for string in sampled]
     found = [None if repaired else construction for construction, repaired in decoded]
     parts = [None if one is None else legal_part(problem, one) for one in found]
     legal = [one for one, part in zip(found, parts, strict=True) if one is not None and one == part]
@@ -219,14 +221,14 @@ def experiment(
     smaller: Sequence[Sized] | None = None,
     seconds: float | None = None,
 ) -> dict[str, Any]:
-    """Learn from attempts for so many steps, or until the seconds are over; say more, and judge them. The attempts and
-    the best smaller constructions are made unless they are given."""
+    """Train on attempts, for at most that many seconds; sample more, and judge them. The attempts and the best smaller
+    constructions are made if they are not given."""
     problem = isosceles(wanted.n)
     tried = attempts_for(wanted) if tried is None else tried
     others = (best_smaller(wanted.n - 1) if smaller is None else smaller) if wanted.with_smaller else []
-    tokens = Tokens.of(wanted.tokens, [problem.space, *dict.fromkeys(space for space, _ in others)], tried)
+    codec = Codec.of(wanted.tokens, [problem.space, *dict.fromkeys(space for space, _ in others)], tried)
     proposer = Proposer.of(
-        tokens,
+        codec,
         about=f"{problem}, from attempts",
         layers=wanted.layers,
         heads=wanted.heads,
@@ -235,7 +237,7 @@ def experiment(
     )
     began, losses = time.monotonic(), list[float]()
     proposer.train(
-        tokens.strings(tried, others),
+        codec.strings(tried, others),
         wanted.steps,
         None if seconds is None else began + seconds,
         report=lambda step, loss: losses.append(loss),
@@ -245,11 +247,11 @@ def experiment(
         "settings": asdict(wanted) | {"steps": proposer.step},
         "engine": proposer.engine,
         "training_seconds": round(trained, 1),
-        "loss": float(np.mean(losses[-50:])) if losses else None,  # of the last 50 steps
+        "loss": float(np.mean(losses[-LAST:])) if losses else None,
         "attempts": statistics_of([len(construction) for construction in tried]),
         "by_chance": by_chance(problem, tried, wanted.samples, wanted.seed),
         "smaller": counted(others),
-        "said": judged(problem, tokens, proposer.propose(wanted.samples, seed=wanted.seed), set(tried)),
+        "sampled": judged(problem, codec, proposer.propose(wanted.samples, seed=wanted.seed), set(tried)),
     }
 
 
@@ -259,7 +261,7 @@ def attempts_for(wanted: Experiment) -> list[Construction]:
 
 
 def counted(others: Sequence[Sized]) -> dict[str, dict[str, int]]:
-    """The sizes of the smaller constructions and how many there are, by n."""
+    """The size and the number of the smaller constructions, by n."""
     found: dict[str, dict[str, int]] = {}
     for space, construction in others:
         entry = found.setdefault(str(space.sides[0]), {"best": len(construction), "count": 0})
@@ -273,13 +275,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     out, minutes = options.pop("out"), options.pop("minutes")
     try:
         wanted = Experiment(**options)
-        results_in(out)  # whether they can be added is known before the work
+        results_in(out)  # raises an error before the work, not after it
         tried = attempts_for(wanted)
         for with_smaller in (False, True):
             one = replace(wanted, with_smaller=with_smaller)
             result = experiment(one, tried, seconds=None if minutes is None else 60 * minutes)
             add_result(out, result)
-            print(json.dumps(result["settings"] | {"scores": result["said"]["scores"]}), flush=True)
+            print(json.dumps(result["settings"] | {"scores": result["sampled"]["scores"]}), flush=True)
     except HandloomError as error:
         print("handloom:", " ".join(str(error).splitlines()), file=sys.stderr)
         return 2
@@ -287,18 +289,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """An option for every setting of an experiment, and how long, and where to."""
+    """One option per setting of an experiment, and --minutes and --out."""
     made = argparse.ArgumentParser(prog="python -m handloom.lab.wagner", description=main.__doc__)
     for name, value in asdict(Experiment()).items():
         if name != "with_smaller":
-            made.add_argument(f"--{name}", type=type(value), default=value, help=f"{value} unless told")
-    made.add_argument("--minutes", type=float, help="of training, at most")
-    made.add_argument("--out", type=Path, default=Path("wagner.json"), help="wagner.json unless told")
+            made.add_argument(f"--{name}", type=type(value), default=value, help=f"by default {value}")
+    made.add_argument("--minutes", type=float, help="the most minutes of training per model")
+    made.add_argument(
+        "--out", type=Path, default=Path("wagner.json"), help="the file of results, by default wagner.json"
+    )
     return made
 
 
 def results_in(path: Path) -> list[dict[str, Any]]:
-    """Those that were added to a file; none if it is not there."""
+    """The results in a file; none if it does not exist."""
     try:
         found = json.loads(path.read_text()) if path.exists() else []
         if not isinstance(found, list) or not all("settings" in one for one in found):
@@ -309,7 +313,7 @@ def results_in(path: Path) -> list[dict[str, Any]]:
 
 
 def add_result(path: Path, result: dict[str, Any]) -> None:
-    """To those in a file, in place of an older one with the same settings."""
+    """Add a result to a file, in place of an older one with the same settings."""
     others = [one for one in results_in(path) if one["settings"] != result["settings"]]
     write_atomically(path, (json.dumps([*others, result], indent=1, ensure_ascii=False) + "\n").encode())
 

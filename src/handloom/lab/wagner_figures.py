@@ -1,8 +1,8 @@
-"""The histograms of Wagner's experiment below each other, as one SVG: what was learnt from, what was said, and chance.
+"""The histograms of Wagner's experiment below each other, as one SVG: what was trained on, sampled, and by chance.
 
     Path("wagner.svg").write_text(wagner_figure(results))     # two results of lab/wagner.py, of one pair of runs
 
-All have one axis, from −10, the score of what is malformed; the dashed line is the best that is known.
+All share one axis, from −10, the score of a malformed string; the dashed line is the best known value.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,14 +18,14 @@ MARGIN = 12
 
 
 def wagner_figure(results: Sequence[Mapping[str, Any]]) -> str:
-    """Of one or more results from the same attempts: the scores of these, of what each model said, and of as many
-    points anywhere."""
+    """For one or more results from the same attempts: the scores of these, of what each model sampled, and of as many
+    points at random."""
     panels = [("The attempts", results[0]["attempts"], "search")]
     for result in results:
         smaller = result["settings"]["with_smaller"]
-        name, look = ("Said, with smaller n learnt too", "after") if smaller else ("Said by the model", "before")
-        panels.append((f"{name}: points", result["said"]["points"], f"{look}-pale"))
-        panels.append((f"{name}: legal part", result["said"]["scores"], look))
+        name, look = ("Sampled, trained on smaller n too", "after") if smaller else ("Sampled from the model", "before")
+        panels.append((f"{name}: points", result["sampled"]["points"], f"{look}-pale"))
+        panels.append((f"{name}: legal part", result["sampled"]["scores"], look))
     panels.append(("Points by chance: legal part", results[0]["by_chance"], "search"))
     best_known = problem_named("isosceles", n=results[0]["settings"]["n"]).best_known
     bins = bins_for([stats["histogram"] for _, stats, _ in panels], best_known)
@@ -41,6 +41,6 @@ def wagner_figure(results: Sequence[Mapping[str, Any]]) -> str:
 
 
 def numbers_of(stats: Mapping[str, Any]) -> str:
-    """As the talk tells them below its histograms."""
+    """The numbers that the talk shows below its histograms."""
     mean, top = f"{stats['mean']:.1f}", f"{stats['top_fifth']:.1f}"
     return f"mean {mean}, median {short_number(stats['median'])}, top fifth {top}, max {exact(stats['max'])}"

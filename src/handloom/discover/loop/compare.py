@@ -1,8 +1,8 @@
 """The control: is it the transformer that helps? The same problem with it and without it, at equal CPU time.
 
-Both are run with the same seeds, one after the other, each until the process has used so much CPU time (of all its
-threads). A difference is given with its standard error and with how likely one as large would be by chance: of all ways
-to exchange with and without within the seeds, the share that give a mean at least as far from 0.
+Both run with the same seeds, one after the other, each until the process has used the given CPU time, of all its
+threads. The mean difference comes with its standard error and with the probability of one as large by chance: of all
+ways to exchange with and without within the seeds, the share whose mean is at least as far from 0.
 """
 
 import os
@@ -17,11 +17,15 @@ from typing import Any
 
 from handloom.core import HandloomError
 from handloom.discover.catalogue import problem_named
-from handloom.discover.loop.loop import Discovery
+from handloom.discover.loop.plan import Plan
 from handloom.discover.loop.progress import Progress
-from handloom.discover.loop.settings import Settings
+from handloom.discover.loop.setup import Setup, ignore
+from handloom.discover.loop.start import Discovery
+from handloom.discover.loop.state import State
 from handloom.discover.problem import Number, Problem
 from handloom.discover.records.store import Store
+
+MOST_SIGNS = 14  # seeds up to which all 2^seeds ways to exchange are tried; more would take seconds
 
 
 @dataclass(frozen=True)
@@ -31,14 +35,16 @@ class Trial:
     seed: int
     model: bool
     best: Number | None
-    reached: float | None  # seconds until the best was there
-    by_model: bool  # whether it was the model that said it
+    reached: float | None  # seconds until the best was found
+    by_model: bool  # whether it came from a proposal of the model
     generations: int
-    cpu: float  # seconds that all threads took together
+    cpu: float  # seconds of all threads together
 
 
 @dataclass(frozen=True)
 class Comparison:
+    """All trials, and what they show."""
+
     problem: str
     seconds: float
     trials: tuple[Trial, ...]
@@ -48,13 +54,13 @@ class Comparison:
 
     @property
     def differences(self) -> list[Number]:
-        """With the model less without it, a number a seed."""
+        """With the model minus without it, one number per seed."""
         return [a - b for a, b in zip(self.bests(True), self.bests(False), strict=True)]
 
     @property
     def error(self) -> float | None:
-        """The standard error of the mean difference; None where the differences are all the same, and tell nothing of
-        how much they vary."""
+        """The standard error of the mean difference; None if all differences are equal, which says nothing about how
+        much they vary."""
         return float(statistics.stdev(self.differences) / len(self.differences) ** 0.5) or None
 
     @property
@@ -78,24 +84,24 @@ class Comparison:
         for model, word in ((True, "with the model"), (False, "search alone")):
             bests = self.bests(model)
             lines.append(f"  {word:15} {' '.join(map(str, bests)):30}  mean {statistics.fmean(bests):.2f}")
-        said, seeds = sum(trial.by_model for trial in self.trials), len(self.differences)
+        by_model, seeds = sum(trial.by_model for trial in self.trials), len(self.differences)
         even = f"with each of {seeds} seeds, too few to tell the uncertainty"
         error = even if self.error is None else f"± {self.error:.2f} (standard error of {seeds} seeds)"
         lines.append(
             f"  difference {statistics.fmean(self.differences):+.2f} {error}; one as large"
-            f" by chance: {self.chance:.0%}; the model led to the best in {said} of {seeds} runs"
+            f" by chance: {self.chance:.0%}; the model led to the best in {by_model} of {seeds} runs"
         )
         return "\n".join(lines)
 
 
 def chance(differences: list[Number]) -> float:
-    """How likely a mean as far from 0 is if with and without are exchanged at random; exact, or of 2^14 ways.
+    """The probability of a mean as far from 0 if with and without are exchanged at random; exact up to 14 seeds.
 
     >>> chance([1, 1, 1, 1])
     0.125
     """
     seen = abs(sum(differences)) * (1 - 1e-9)
-    ways = list(product((1, -1), repeat=min(14, len(differences))))
+    ways = list(product((1, -1), repeat=min(MOST_SIGNS, len(differences))))
     signs = [way * (len(differences) // len(way) + 1) for way in ways]
     return statistics.fmean(abs(sum(s * d for s, d in zip(way, differences, strict=False))) >= seen for way in signs)
 
@@ -105,16 +111,15 @@ def compare(
     seconds: float,
     seeds: int,
     choices: dict[str, Any],
-    watch: Callable[[Progress], None] = lambda progress: None,
+    watch: Callable[[Progress], None] = ignore,
 ) -> Comparison:
-    """Both ways over so many seeds; `seconds` are of a machine with all its cores at work."""
+    """Both ways with each of the seeds; `seconds` are of a machine with all its cores at work."""
     if seeds < 2:
-        raise HandloomError("an uncertainty needs 2 seeds or more")
+        raise HandloomError(f"seeds={seeds}: an uncertainty needs 2 seeds or more")
     known = problem_named(problem) if isinstance(problem, str) else problem
     order = [(seed, model) for seed in range(seeds) for model in ((True, False) if seed % 2 else (False, True))]
     trials = [
-        trial(known, Settings.from_json(choices | {"seed": seed, "model": model}), seconds, watch)
-        for seed, model in order
+        trial(known, Plan.from_json(choices | {"seed": seed, "model": model}), seconds, watch) for seed, model in order
     ]
     return Comparison(known.name, seconds, tuple(sorted(trials, key=lambda one: (one.seed, not one.model))))
 
@@ -124,17 +129,18 @@ def cpu_clock() -> float:
     return time.process_time() / (os.cpu_count() or 1)
 
 
-def trial(problem: Problem, settings: Settings, seconds: float, watch: Callable[[Progress], None]) -> Trial:
-    """One run, with a store of its own, so that it finds everything for itself."""
+def trial(problem: Problem, plan: Plan, seconds: float, watch: Callable[[Progress], None]) -> Trial:
+    """One run, with a store of its own, so that nothing is known before."""
     with tempfile.TemporaryDirectory() as folder:
         store = Store.open(Path(folder) / "records.sqlite")
-        run = Discovery(problem, settings, store, seconds=seconds, clock=cpu_clock, watch=watch).run()
-    if run.halted:  # a run that was cut short is nothing to compare with
+        setup = Setup(problem=problem, plan=plan, store=store, seconds=seconds, now=cpu_clock, watch=watch)
+        run = Discovery(setup, State.new(setup)).run()
+    if run.halted:  # a run that was cut short cannot be compared
         raise KeyboardInterrupt
     best = run.best
     return Trial(
-        seed=settings.seed,
-        model=settings.model,
+        seed=plan.seed,
+        model=plan.model,
         best=best.score if best else None,
         reached=best.origin.get("seconds") if best else None,
         by_model=best is not None and best.origin["how"] == "model",

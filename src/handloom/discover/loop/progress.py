@@ -1,9 +1,12 @@
-"""How far a run of discovery is: what whoever watches it is told, several times a second."""
+"""The progress of a run: what its watcher is shown several times per second, and where a construction came from."""
 
-from collections.abc import Mapping
+import statistics
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from handloom.discover.problem import Number
 from handloom.discover.spaces import Construction, Space
 
 Stage = Literal["preparing", "searching", "learning", "sampling", "improving", "done"]
@@ -24,13 +27,13 @@ class Progress:
     record_count: int = 0
     stage_done: float = 0.0  # from 0 to 1
     loss: float | None = None
-    lines: tuple[Mapping[str, Any], ...] = ()  # what metrics.jsonl has so far
+    lines: tuple[Mapping[str, Any], ...] = ()  # of metrics.jsonl so far
     steps: int = 0  # of search
     picture: tuple[Space, Construction] | None = None  # of the best
 
 
 def came_from(origin: Mapping[str, Any] | None) -> str:
-    """Where something came from, in a few words.
+    """How a construction was found, in a few words.
 
     >>> came_from({"how": "search", "symmetry": "mirrors", "generation": 0, "seconds": 3.24})
     'search, mirrors, 3.2 s'
@@ -50,7 +53,7 @@ def came_from(origin: Mapping[str, Any] | None) -> str:
 
 
 def started_from(origin: Mapping[str, Any] | None) -> str:
-    """What the search that found something began with, in a few words.
+    """What the search that found a construction started from, in a few words.
 
     >>> started_from({"how": "search", "start": None})
     'from nothing'
@@ -58,7 +61,7 @@ def started_from(origin: Mapping[str, Any] | None) -> str:
     'from a sample of the model, 17 before the search'
     >>> started_from({"how": "search", "start": {"from": "pool", "score": 26}, "parent": 12})
     'from record 12'
-    >>> started_from({"how": "search"})  # of a version that did not write it down
+    >>> started_from({"how": "search"})  # written by a version that did not record it
     'from a start that was not recorded'
     """
     if not origin or origin.get("how") == "import":
@@ -73,3 +76,27 @@ def started_from(origin: Mapping[str, Any] | None) -> str:
     if start.get("from") == "model":
         return f"from a sample of the model, {start.get('score')} before the search"
     return f"from a construction of score {start.get('score')} in the pool"
+
+
+def statistics_of(scores: Sequence[Number]) -> dict[str, Any] | None:
+    """The numbers below the histograms of Wagner's talk; None for no scores.
+
+    >>> statistics_of([1, 2, 3, 4, 10])["top_fifth"]
+    10
+    """
+    if not scores:
+        return None
+    top = sorted(scores, reverse=True)[: max(1, len(scores) // 5)]
+    return {
+        "count": len(scores),
+        "mean": statistics.fmean(scores),
+        "median": statistics.median(scores),
+        "top_fifth": statistics.mean(top),
+        "max": top[0],
+        "histogram": {str(score): count for score, count in sorted(Counter(map(rounded, scores)).items())},
+    }
+
+
+def rounded(score: Number) -> Number:
+    """Scores that are not whole are grouped by their first three digits."""
+    return score if isinstance(score, int) else float(f"{score:.3g}")

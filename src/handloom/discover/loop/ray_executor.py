@@ -1,15 +1,14 @@
-"""The searching done by the workers of Ray (https://docs.ray.io): this machine's processes, or those of a cluster.
+"""The workers of Ray (https://docs.ray.io): this machine's processes, or those of a cluster.
 
     handloom discover isosceles:n=32 --minutes 30 --on ray
     RAY_ADDRESS=10.0.0.1:6379 handloom discover isosceles:n=32 --minutes 30 --on ray
 
-Each attempt is a task of one CPU. The problem travels once, its functions with it; each worker makes the tables and
-compiles for itself, and keeps that. A worker that is lost (killed, out of memory, its machine gone) loses the attempt
-it was at, which is made again. What the model says is drawn by the workers too. Training, the pool and the store stay
-here.
+Each attempt is a task of one CPU. The problem is sent once, with its functions; each worker makes the tables and
+compiles for itself, and keeps them. When a worker is lost (killed, out of memory, its machine gone), its attempt is
+made again. The model's samples are drawn by the workers too. Training, the pool and the store stay in this process.
 
-With RAY_ADDRESS the cluster there is used; handloom must be installed on it. Otherwise a cluster is started on this
-machine, and ended again.
+With RAY_ADDRESS that cluster is used; handloom must be installed on it. Otherwise a cluster is started on this machine,
+and shut down at the end.
 """
 
 import os
@@ -17,52 +16,64 @@ import socket
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
 from handloom.core import HandloomError, Model
 from handloom.core.files import one_line
-from handloom.discover.loop.executors import Attempt, Executor, Lost, Outcome, Stop, Workshop, raised
+from handloom.discover.loop.executors import Executor, Lost, result_of
 from handloom.discover.model.proposer import Part, drawn
 from handloom.discover.problem import Problem
-from handloom.discover.search.conflicts import never_stop
+from handloom.discover.search.attempts import Attempt, Outcome, Searches
+from handloom.discover.search.result import Stop, never_stop
 
 TRIES = 3  # to make an attempt whose workers are lost
-AHEAD = 3  # tasks that a worker has or will have next; its successor must be there when one ends
-WAIT = 0.05  # seconds between two looks at whether to stop
-PATIENCE = 10.0  # seconds without a result, after which it is asked whether there are workers at all
-# Unless told before it is imported, Ray prints to standard output that a worker died, logs what was cancelled, and
-# gives its workers less of the machine than whatever else runs on it.
-CHOICES = {"RAY_DEDUP_LOGS_SKIP_REGEX": ".", "RAY_IGNORE_UNHANDLED_ERRORS": "1", "RAY_worker_niceness": "0"}
+AHEAD = 3  # tasks per worker, running or sent ahead, so that none waits for the next
+WAIT = 0.05  # seconds between two calls of `stop`
+PATIENCE = 10.0  # seconds without a result after which the cluster is asked whether it has workers at all
+REACHABLE = 5.0  # seconds for the address of a cluster to answer
+# By default Ray prints to standard output that a worker died, logs what was cancelled, and gives its workers a lower
+# priority than everything else on the machine.
+DEFAULTS = {"RAY_DEDUP_LOGS_SKIP_REGEX": ".", "RAY_IGNORE_UNHANDLED_ERRORS": "1", "RAY_worker_niceness": "0"}
 
 
 def on_ray(problem: Problem, symmetries: Sequence[str]) -> Executor:
-    """The workers of the cluster that this process is connected to, after it is."""
-    ray = imported()
-    started = not ray.is_initialized()
-    if started:
-        connect(ray)
-    try:
-        return RayWorkers(ray, problem, symmetries, started)
-    except BaseException:
-        if started:
-            ray.shutdown()
-        raise
+    """The workers of the cluster that this process is connected to; if it is to none, connect."""
+    with ExitStack() as stack:
+        stack.enter_context(environment(DEFAULTS))
+        ray = import_ray()
+        if not ray.is_initialized():
+            connect(ray)
+            stack.callback(ray.shutdown)
+        return RayWorkers(ray, problem, symmetries, stack)
 
 
-def imported() -> Any:
-    for name, value in CHOICES.items():
-        os.environ.setdefault(name, value)
+@contextmanager
+def environment(defaults: dict[str, str]) -> Iterator[None]:
+    """Variables that the user has not set, for the block only; Ray reads them when imported, started and at work."""
+    added = {name: value for name, value in defaults.items() if name not in os.environ}
+    os.environ.update(added)
     try:
-        return import_module("ray")
+        yield
+    finally:
+        for name in added:
+            os.environ.pop(name, None)
+
+
+def import_ray() -> Any:
+    try:
+        with environment(DEFAULTS):
+            return import_module("ray")
     except ImportError as error:
-        raise HandloomError("on=ray needs Ray, which is not installed: pip install 'handloom[cluster]'") from error
+        raise HandloomError(
+            "the workers of Ray need ray, which is not installed: pip install 'handloom[cluster]'"
+        ) from error
 
 
 def connect(ray: Any) -> None:
-    """To the cluster that RAY_ADDRESS names, else to one of this machine's cores."""
+    """Connect to the cluster that RAY_ADDRESS names, else to a new one of this machine's cores."""
     address = os.environ.get("RAY_ADDRESS") or "local"
     here = {"include_dashboard": False} if address == "local" else {}
     try:
@@ -75,45 +86,57 @@ def connect(ray: Any) -> None:
 
 
 def reach(address: str) -> None:
-    """Raises if nobody listens at an address such as 10.0.0.1:6379; Ray itself would try for minutes."""
+    """Raise an error if nobody listens at an address such as 10.0.0.1:6379; Ray itself would try for minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if host and port.isdecimal():
-        socket.create_connection((host.strip("[]"), int(port)), timeout=5).close()
+        socket.create_connection((host.strip("[]"), int(port)), timeout=REACHABLE).close()
 
 
 class RayWorkers:
-    """As many workers as the cluster has CPUs. Who started the cluster ends it."""
+    """One worker per CPU of the cluster."""
 
-    def __init__(self, ray: Any, problem: Problem, symmetries: Sequence[str], started: bool) -> None:
-        self.ray, self.started = ray, started
-        self.heard = time.monotonic()  # when something last came
-        self.workers = max(1, int(ray.cluster_resources().get("CPU", 1)))
-        self.symmetries = tuple(symmetries)
-        self.task = ray.remote(num_cpus=1, max_retries=0)(work)
-        self.drawing = ray.remote(num_cpus=1, max_retries=0)(drawn)
+    def __init__(self, ray: Any, problem: Problem, symmetries: Sequence[str], stack: ExitStack) -> None:
+        self.tasks, self.symmetries = Tasks(ray), tuple(symmetries)
+        self.workers = self.tasks.workers
+        self.send = ray.remote(num_cpus=1, max_retries=0)(make_attempt)
         try:
             self.problem = ray.put(problem)
         except Exception as error:
             raise HandloomError(
                 f"{problem}: its functions cannot be sent to the workers of Ray: {one_line(error.__cause__ or error)}"
             ) from error
+        self.at_close = stack.pop_all()
 
     def outcomes(self, attempts: Sequence[Attempt], stop: Stop) -> Iterator[Outcome | None]:
-        # the problem within a list, since Ray would unpack it for every task anew
-        yield from self.made(
-            lambda number: self.task.remote([self.problem], self.symmetries, attempts[number]), len(attempts), stop
+        # the problem within a list, because Ray would unpack it for every task anew
+        yield from self.tasks.results(
+            lambda number: self.send.remote([self.problem], self.symmetries, attempts[number]), len(attempts), stop
         )
 
-    def draw(self, model: Model, parts: Sequence[Part], deadline: float | None) -> Iterator[list[list[int]]]:
-        """Each part by a worker, with the engine that is fastest there."""
-        sent = self.ray.put(model)
-        late = never_stop if deadline is None else lambda: time.monotonic() >= deadline
-        yield from self.made(lambda number: self.drawing.remote(sent, parts[number]), len(parts), late)
+    def close(self) -> None:
+        self.at_close.close()
 
-    def made(self, send: Callable[[int], Any], count: int, stop: Stop) -> Iterator[Any]:
-        """What comes of so many tasks, in their order; `send` sends one."""
+
+def draw_on_ray(model: Model, parts: Sequence[Part], deadline: float | None) -> Iterator[list[list[int]]]:
+    """The samples of each part drawn by a worker of the connected cluster, with the engine that is fastest there."""
+    ray = import_ray()
+    sent, send = ray.put(model), ray.remote(num_cpus=1, max_retries=0)(drawn)
+    late = never_stop if deadline is None else lambda: time.monotonic() >= deadline
+    yield from Tasks(ray).results(lambda number: send.remote(sent, parts[number]), len(parts), late)
+
+
+class Tasks:
+    """Tasks on the cluster, whose results come back in order, whichever workers are lost."""
+
+    def __init__(self, ray: Any) -> None:
+        self.ray = ray
+        self.heard = time.monotonic()  # when the last result came
+        self.workers = max(1, int(ray.cluster_resources().get("CPU", 1)))
+
+    def results(self, send: Callable[[int], Any], count: int, stop: Stop) -> Iterator[Any]:
+        """The results of that many tasks, in their order; `send` sends the task of a number."""
         waiting, lost = deque(range(count)), Counter[int]()
-        running: dict[Any, int] = {}  # from the reference of a result that will be to the number of the task
+        running: dict[Any, int] = {}  # from the reference of a future result to the number of its task
         ready: dict[int, Any] = {}
         self.heard = time.monotonic()
         try:
@@ -125,7 +148,7 @@ class RayWorkers:
                         sent = waiting.popleft()
                         running[send(sent)] = sent
                     self.collect(running, ready, waiting, lost)
-                yield raised(ready.pop(number))
+                yield result_of(ready.pop(number))
         except (self.ray.exceptions.RayError, ConnectionError) as error:
             raise Lost(f"the cluster of Ray is lost: {one_line(error)}") from error
         finally:
@@ -134,14 +157,14 @@ class RayWorkers:
                     self.ray.cancel(result, force=True)
 
     def collect(self, running: dict[Any, int], ready: dict[int, Any], waiting: deque[int], lost: Counter[int]) -> None:
-        """What has come by now; those attempts wait again that were lost with their workers."""
+        """Collect the results that have come; tasks that were lost with their workers wait again."""
         done, _ = self.ray.wait(list(running), num_returns=1, timeout=WAIT)
         self.check_workers(bool(done))
         for result in done:
             number = running.pop(result)
             try:
                 ready[number] = self.ray.get(result)
-            except self.ray.exceptions.RayTaskError as error:  # the worker could not even begin
+            except self.ray.exceptions.RayTaskError as error:  # the worker could not even start
                 ready[number] = error.cause
             except self.ray.exceptions.RayError as error:
                 lost[number] += 1
@@ -152,7 +175,7 @@ class RayWorkers:
                 waiting.appendleft(number)
 
     def check_workers(self, heard: bool) -> None:
-        """Raises if the nodes that had workers have gone; Ray itself would wait for others for ever."""
+        """Raise an error if the nodes with workers are gone; Ray itself would wait for others for ever."""
         if heard or time.monotonic() - self.heard < PATIENCE:
             self.heard = time.monotonic() if heard else self.heard
             return
@@ -160,27 +183,22 @@ class RayWorkers:
         if self.ray.cluster_resources().get("CPU", 0) < 1:
             raise Lost("the cluster of Ray has no workers any more: their nodes are lost; add others to it")
 
-    def close(self) -> None:
-        if self.started:
-            self.started = False
-            self.ray.shutdown()
-
 
 # In the workers
 
 
-def work(problem: list[Any], symmetries: tuple[str, ...], attempt: Attempt) -> Outcome | HandloomError | None:
-    """What comes of an attempt, or what went wrong in one line: an error of a user's own kind may not travel."""
+def make_attempt(problem: list[Any], symmetries: tuple[str, ...], attempt: Attempt) -> Outcome | HandloomError | None:
+    """The outcome of an attempt, or its error in one line: an exception of a user's own class may not be sent."""
     try:
         try:
-            return workshop(problem[0], symmetries).attempt(attempt, never_stop)
+            return searches_of(problem[0], symmetries).attempt(attempt)
         except Exception as error:
-            return raised(error)
+            return result_of(error)
     except HandloomError as error:
         return HandloomError(str(error))
 
 
-@lru_cache(maxsize=2)  # the problem, and the smaller one that is looked at before it
-def workshop(problem: Any, symmetries: tuple[str, ...]) -> Workshop:
-    """The workshop of this process."""
-    return Workshop(imported().get(problem), symmetries)
+@lru_cache(maxsize=2)  # the problem, and the smaller size that is searched before it
+def searches_of(problem: Any, symmetries: tuple[str, ...]) -> Searches:
+    """The searches of this process."""
+    return Searches(import_ray().get(problem), symmetries)

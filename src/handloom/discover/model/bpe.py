@@ -1,4 +1,4 @@
-"""Byte-pair encoding: symbols that often stand side by side become one token, learnt by the `tokenizers` library.
+"""Byte-pair encoding: symbols that are often neighbours become one token, found by the `tokenizers` library.
 
     >>> merges = Merges.learn(2, [[0, 0, 0, 0, 1], [0, 0, 1, 0, 0]], 2)
     >>> merges.pairs, merges.pieces
@@ -7,7 +7,7 @@
     ([2, 3], [0, 0, 0, 0, 1])
 
 Symbols are the numbers 0, 1, …; the pieces made of them are numbered after them. The same strings always give the same
-merges. The pairs, which are plain JSON, say all.
+merges. The pairs, which are plain JSON, describe all of it.
 """
 
 import json
@@ -22,19 +22,19 @@ from handloom.core.errors import shown
 
 Pair = tuple[int, int]
 
-FIRST = 0x10000  # the character that stands for symbol 0 in the library: above all that mean something to it
+FIRST = 0x10000  # the character for symbol 0 in the library: above all characters that it treats specially
 
 
 @dataclass(frozen=True)
 class Merges:
-    """What is merged, in this order: pairs of symbols or of pieces."""
+    """Pairs of symbols or pieces, in the order in which they are merged."""
 
-    symbols: int  # how many there are
+    symbols: int  # their number
     pairs: tuple[Pair, ...]
 
     @classmethod
     def learn(cls, symbols: int, strings: Iterable[Sequence[int]], most: int) -> "Merges":
-        """At most so many new pieces, from strings of symbols: again and again the pair that is there most often."""
+        """Up to `most` new pieces from strings of symbols: again and again the most frequent pair is merged."""
         tokenizers = library()
         learner = tokenizers.Tokenizer(tokenizers.models.BPE())
         trainer = tokenizers.trainers.BpeTrainer(
@@ -43,7 +43,7 @@ class Merges:
             show_progress=False,
         )
         learner.train_from_iterator(map(text_of, strings), trainer)
-        return cls(symbols, tuple(learnt_pairs(learner)))
+        return cls(symbols, tuple(pairs_of(learner)))
 
     @classmethod
     def from_json(cls, symbols: int, pairs: Any) -> "Merges":
@@ -58,9 +58,7 @@ class Merges:
         known = set(listed)
         for pair in self.pairs:
             if not all(0 <= token < len(listed) for token in pair):
-                raise HandloomError(
-                    f"the merge {shown(pair)} is of tokens that are not there; they are below {len(listed)}"
-                )
+                raise HandloomError(f"the merge {shown(pair)} is of unknown tokens (expected below {len(listed)})")
             piece = listed[pair[0]] + listed[pair[1]]
             if piece not in known:
                 known.add(piece)
@@ -76,7 +74,7 @@ class Merges:
         return tokenizers.Tokenizer(tokenizers.models.BPE(vocab, pairs))
 
     def join(self, symbols: Sequence[int]) -> list[int]:
-        """A string of symbols in as few tokens as the merges make of it."""
+        """A string of symbols, merged into tokens."""
         return list(self.merger.encode(text_of(symbols)).ids)
 
     def split(self, tokens: Sequence[int]) -> list[int]:
@@ -97,12 +95,12 @@ def library() -> Any:
 
 
 def text_of(symbols: Sequence[int]) -> str:
-    """A string of symbols as text, a character each."""
+    """A string of symbols as text, one character each."""
     return "".join(chr(FIRST + symbol) for symbol in symbols)
 
 
-def learnt_pairs(learner: Any) -> Iterable[Pair]:
-    """What a trained tokenizer merges, in its order, by the numbers of its tokens."""
+def pairs_of(learner: Any) -> Iterable[Pair]:
+    """The merges of a trained tokenizer, in its order, by the numbers of its tokens."""
     number = learner.get_vocab()
     for a, b in json.loads(learner.to_str())["model"]["merges"]:
         yield number[a], number[b]

@@ -1,21 +1,21 @@
-"""Constructions as tokens, for a model to learn from, and back from whatever it says.
+"""The codec: constructions as tokens for a model to train on, and back from whatever it generates.
 
     >>> from handloom.discover.spaces import grid
-    >>> tokens = Tokens.of("cells", grid(2, 3))
-    >>> tokens.encode((0, 4)), tokens.vocab.decode(tokens.encode((0, 4)))
+    >>> codec = Codec.of("cells", grid(2, 3))
+    >>> codec.encode((0, 4)), codec.vocab.decode(codec.encode((0, 4)))
     ([3, 1, 0, 0, 2, 0, 1, 0, 3], '100/010')
-    >>> tokens.decode([1, 0, 0, 0, 2, 0, 1])             # a cell too many in one row, one too few in the other
+    >>> codec.decode([1, 0, 0, 0, 2, 0, 1])             # one cell too many in one row, one too few in the other
     Decoded(construction=(0, 4), repaired=True)
 
 There are three ways to write:
 
-    cells    a token a cell, 0 or 1, row after row in a grid of two sides; of a word its letters, of a permutation its
-             values
-    sparse   a token for each element that is chosen, in ascending order; for subsets only
-    bpe      the cells, with what often stands side by side as one token (bpe.py)
+    cells    one token per cell, 0 or 1, row after row in a grid of two sides; for a word its letters, for a permutation
+             its values
+    sparse   one token per chosen element, in ascending order; for subsets only
+    bpe      the cells, with frequent neighbours joined into one token (bpe.py)
 
-Smaller sizes of a problem can be mixed in: give their spaces after the main one. Cells show the size by the length of
-their rows; the sparse way begins with a token for it. What is decoded is of the main size; another size is refused.
+Smaller sizes of a problem can be mixed in: give their spaces after the main one. With cells, the length of the rows
+shows the size; sparse starts with a token for it. Only the main size is decoded; another size gives no construction.
 """
 
 from collections import Counter
@@ -34,20 +34,22 @@ from handloom.tasks.language import END
 KINDS = ("cells", "sparse", "bpe")
 Sized = tuple[Space, Construction]  # a construction of another size, and its space
 
-ROW = "/"  # between rows of a grid
+EMPTY, CHOSEN, ROW_BREAK = 0, 1, 2  # the symbols of cells
+ROW = "/"  # the name of a row break
 PIECES = 100  # of bpe, besides the symbols: as many as PatternBoost has
+FEW = 0.25  # share of chosen elements up to which sparse is shorter and preferred
 
 
 class Decoded(NamedTuple):
-    """What was said, if it can be read; `repaired` if it is not written as it would be."""
+    """The construction of some tokens, None if there is none; `repaired` if the codec would write it differently."""
 
     construction: Construction | None
     repaired: bool
 
 
 @dataclass(frozen=True)
-class Tokens:
-    """How the constructions of a space, and of smaller ones of its kind, are written."""
+class Codec:
+    """How the constructions of a space, and of smaller spaces of its kind, are written."""
 
     kind: str
     spaces: tuple[Space, ...]  # the main one first
@@ -60,27 +62,25 @@ class Tokens:
         spaces: Space | Sequence[Space],
         constructions: Iterable[Construction] = (),
         pieces: int = PIECES,
-    ) -> "Tokens":
-        """`constructions`, of the main space, are what bpe learns its pieces from."""
-        plain = cls(kind, checked(kind, spaces))
+    ) -> "Codec":
+        """`constructions`, of the main space, are what bpe derives its pieces from."""
+        plain = cls(kind, check_spaces(kind, spaces))
         if kind != "bpe":
             return plain
         strings = [plain.writing.write(construction) for construction in constructions]
         if not strings:
-            raise HandloomError("bpe learns its tokens from constructions; give some, or write cells")
+            raise HandloomError("bpe derives its tokens from constructions; give some, or use cells")
         return replace(plain, merges=Merges.learn(len(plain.writing.names), strings, pieces))
 
     def to_json(self) -> dict[str, Any]:
-        """All but the spaces."""
+        """Everything but the spaces."""
         return {"kind": self.kind, "merges": self.merges and [list(pair) for pair in self.merges.pairs]}
 
     @classmethod
-    def from_json(cls, values: Any, spaces: Space | Sequence[Space]) -> "Tokens":
+    def from_json(cls, values: Any, spaces: Space | Sequence[Space]) -> "Codec":
         if not isinstance(values, dict) or set(values) != {"kind", "merges"}:
-            raise HandloomError(
-                f"{shown(values)} does not say how constructions are written: it must have kind and merges"
-            )
-        plain = cls(values["kind"], checked(values["kind"], spaces))
+            raise HandloomError(f"{shown(values)} is not a codec of constructions (expected kind and merges)")
+        plain = cls(values["kind"], check_spaces(values["kind"], spaces))
         if plain.kind != "bpe":
             return plain
         return replace(plain, merges=Merges.from_json(len(plain.writing.names), values["merges"]))
@@ -91,7 +91,7 @@ class Tokens:
 
     @cached_property
     def vocab(self) -> Vocab:
-        """The symbols, the pieces made of them, and <end>, which stands before a string and after it."""
+        """The symbols, the pieces made of them, and <end>, which comes before and after every string."""
         names, between = self.writing.names, self.writing.between
         if self.merges:
             names = [between.join(names[i] for i in piece) for piece in self.merges.pieces]
@@ -109,57 +109,57 @@ class Tokens:
 
     @property
     def prompt(self) -> list[int]:
-        """What all constructions of the main size begin with."""
+        """The tokens with which all constructions of the main size begin."""
         return [self.end, *self.writing.opening]
 
     def encode(self, construction: Construction, space: Space | None = None) -> list[int]:
-        """A construction, of the main space unless told, from <end> to <end>."""
+        """A construction, by default of the main space, from <end> to <end>."""
         if space is not None and space not in self.spaces:
             raise HandloomError(
-                f"a {space.kind} of {space.length} that these tokens are not of; give its space to Tokens.of"
+                f"a {space.kind} of {space.length}, which this codec does not have; give its space to Codec.of"
             )
         symbols = self.writing.write(construction, space)
         return [self.end, *(self.merges.join(symbols) if self.merges else symbols), self.end]
 
     def decode(self, ids: Sequence[int]) -> Decoded:
-        """What a model has said, after <end> and up to the next one. Cells that are missing are empty (of a word: its
-        first letter) and those too many are left out, as is whatever is there twice or does not belong there; to a
-        permutation the values it lacks are added. Nothing can be made of another size, of nothing at all where cells
-        are written, or of a token that does not exist."""
-        said = [int(token) for token in ids]
-        said = said[said[:1] == [self.end] :]
-        if not all(0 <= token <= self.end for token in said):
+        """What a model has generated, up to <end>; an <end> in front is skipped. Missing cells become empty (in a word:
+        its first letter); surplus cells, repetitions and misplaced symbols are left out; a permutation gets the values
+        it lacks. There is no construction in another size, in no cells at all, or in a token that does not exist."""
+        tokens = [int(token) for token in ids]
+        if tokens and tokens[0] == self.end:
+            tokens = tokens[1:]
+        if not all(0 <= token <= self.end for token in tokens):
             return Decoded(None, False)
-        said = said[: said.index(self.end)] if self.end in said else said
-        symbols = self.merges.split(said) if self.merges else said
+        if self.end in tokens:
+            tokens = tokens[: tokens.index(self.end)]
+        symbols = self.merges.split(tokens) if self.merges else tokens
         construction = self.writing.read(symbols)
         return Decoded(construction, construction is not None and self.writing.write(construction) != symbols)
 
     def strings(self, constructions: Iterable[Construction], others: Iterable[Sized] = ()) -> Strings:
-        """To learn from: these constructions of the main space, and after them those of other sizes."""
+        """To train on: these constructions of the main space, then those of other sizes."""
         rows = [self.encode(construction) for construction in constructions]
         rows += [self.encode(construction, space) for space, construction in others]
         return Strings.of([(row[:1], row[1:]) for row in rows])
 
 
 def choose_kind(space: Space, constructions: Sequence[Construction]) -> str:
-    """How to write if nobody says. The time that a model takes grows with the number of tokens, so a subset of few of
-    many elements is written by what is chosen: where at most a quarter is, on average. Else a token a cell, which takes
-    no learning of pieces and keeps every place at the same position."""
+    """How to write by default. A model's time grows with the number of tokens, so a subset of few of many elements is
+    written by its elements. Otherwise one token per cell, which keeps every cell at one position."""
     chosen = sum(map(len, constructions))
-    if space.is_subset and 0 < 4 * chosen <= len(constructions) * len(space.elements):
+    if space.is_subset and 0 < chosen <= FEW * len(constructions) * len(space.elements):
         return "sparse"
     return "cells"
 
 
-def checked(kind: object, spaces: Space | Sequence[Space]) -> tuple[Space, ...]:
-    """Spaces that can be written together, and so."""
+def check_spaces(kind: object, spaces: Space | Sequence[Space]) -> tuple[Space, ...]:
+    """The spaces as a tuple, if they can be written together in this way."""
     if kind not in KINDS:
-        raise HandloomError(f"no way {shown(kind)} to write constructions; there are {', '.join(KINDS)}")
+        raise HandloomError(f"tokens={shown(kind)}: no such way to write constructions; there are {', '.join(KINDS)}")
     listed = (spaces,) if isinstance(spaces, Space) else tuple(spaces)
     main, *others = listed
     if kind == "sparse" and not main.is_subset:
-        raise HandloomError(f"sparse is for subsets; a {main.kind} is written with cells or bpe")
+        raise HandloomError(f"sparse is for subsets; write a {main.kind} with cells or bpe")
     for space in others:
         alike = space.kind == main.kind and (len(space.sides) == 2 or len(main.sides) != 2)
         if not alike or (main.kind == "word" and space.elements != main.elements):
@@ -169,7 +169,7 @@ def checked(kind: object, spaces: Space | Sequence[Space]) -> tuple[Space, ...]:
 
 @dataclass(frozen=True)
 class Cells:
-    """A symbol a cell, with one between the rows of a grid that has two sides."""
+    """One symbol per cell, and a row break between the rows of a grid with two sides."""
 
     spaces: tuple[Space, ...]
 
@@ -186,12 +186,12 @@ class Cells:
 
     @property
     def letters(self) -> bool:
-        """Whether the names are read without anything between them."""
+        """Whether the names can stand side by side, without spaces."""
         return self.spaces[0].kind != "permutation" or len(self.names) <= 10
 
     @property
     def between(self) -> str:
-        """What keeps the names of symbols apart in that of a piece."""
+        """What separates the names of symbols in the name of a piece."""
         return "" if self.letters else "-"
 
     @property
@@ -203,7 +203,7 @@ class Cells:
         return max(rows * (columns + 1) - 1 for rows, columns in map(self.shape, self.spaces))
 
     def shape(self, space: Space) -> tuple[int, int]:
-        """How many rows, and how long they are; what is not written in rows is one row."""
+        """The number of rows and their length; what is not written in rows is one row."""
         if self.in_rows:
             return space.sides[0], space.sides[1]
         return 1, len(space.elements) if space.is_subset else space.length
@@ -213,11 +213,11 @@ class Cells:
         if not space.is_subset:
             return list(construction)
         rows, columns = self.shape(space)
-        symbols = [0] * (rows * (columns + 1) - 1)
+        symbols = [EMPTY] * (rows * (columns + 1) - 1)
         for i in range(columns, len(symbols), columns + 1):
-            symbols[i] = 2
+            symbols[i] = ROW_BREAK
         for i in construction:
-            symbols[i + i // columns] = 1
+            symbols[i + i // columns] = CHOSEN
         return symbols
 
     def read(self, symbols: Sequence[int]) -> Construction | None:
@@ -229,7 +229,7 @@ class Cells:
             there = dict.fromkeys(value for value in symbols if value < main.length)
             return tuple(there | dict.fromkeys(range(main.length)))
         rows, columns = self.shape(main)
-        cells = [cell for line in (lines + [[]] * rows)[:rows] for cell in (line + [0] * columns)[:columns]]
+        cells = [cell for line in (lines + [[]] * rows)[:rows] for cell in (line + [EMPTY] * columns)[:columns]]
         return tuple(i for i, cell in enumerate(cells) if cell) if main.is_subset else tuple(cells)
 
     def lines(self, symbols: Sequence[int]) -> list[list[int]]:
@@ -237,14 +237,14 @@ class Cells:
             return [list(symbols)]
         found: list[list[int]] = [[]]
         for symbol in symbols:
-            if symbol == 2:
+            if symbol == ROW_BREAK:
                 found.append([])
             else:
                 found[-1].append(symbol)
         return found
 
     def is_of(self, space: Space, lines: list[list[int]]) -> bool:
-        """Whether this was meant for a space of another size: most rows are as long as there."""
+        """Whether the lines are of another size: most have the length of its rows."""
         (rows, columns), here = self.shape(space), self.shape(self.spaces[0])
         if (rows, columns) == here:
             return False
@@ -256,7 +256,7 @@ class Cells:
 
 @dataclass(frozen=True)
 class Sparse:
-    """A symbol for each element that is chosen; with several sizes one before them that says which it is."""
+    """One symbol per chosen element; with several sizes, first a symbol for the size."""
 
     spaces: tuple[Space, ...]
 
@@ -265,13 +265,13 @@ class Sparse:
 
     @cached_property
     def elements(self) -> dict[Any, int]:
-        """Those of all spaces, the main one's first: an element of two spaces is the same symbol."""
+        """The elements of all spaces, the main one's first: an element of two spaces is one symbol."""
         listed = dict.fromkeys(element for space in self.spaces for element in space.elements)
         return {element: i for i, element in enumerate(listed)}
 
     @cached_property
     def sizes(self) -> dict[str, int]:
-        """The symbols of sizes; none where there is one size."""
+        """The symbols of sizes; none if there is one size."""
         names = dict.fromkeys(map(size_name, self.spaces))
         return {name: len(self.elements) + i for i, name in enumerate(names)} if len(names) > 1 else {}
 

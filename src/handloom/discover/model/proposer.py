@@ -1,8 +1,8 @@
 """A Proposer: a transformer that trains on constructions and then proposes more.
 
     >>> from handloom.discover.spaces import grid
-    >>> from handloom.discover.model.codec import Tokens
-    >>> tokens = Tokens.of("cells", grid(2, 2))
+    >>> from handloom.discover.model.codec import Codec
+    >>> tokens = Codec.of("cells", grid(2, 2))
     >>> proposer = Proposer.of(tokens, layers=1, width=16)
     >>> loss = proposer.train(tokens.strings([(0, 3), (1, 2)]), steps=100)
     >>> sorted({tokens.decode(ids).construction for ids in proposer.propose(20, temperature=0.5)})
@@ -28,7 +28,7 @@ from handloom.core.arrays import Array, Arrays
 from handloom.core.checks import is_number, whole
 from handloom.core.errors import shown
 from handloom.core.seeds import Use, derived, generator
-from handloom.discover.model.codec import Tokens
+from handloom.discover.model.codec import Codec
 from handloom.learn.data import Strings, rows_of_step
 from handloom.learn.kinds import config_for
 from handloom.learn.learner import Learner, Transformer
@@ -54,7 +54,7 @@ class Proposer:
     @classmethod
     def of(
         cls,
-        tokens: Tokens,
+        tokens: Codec,
         *,
         about: str = "",
         layers: int = 4,

@@ -11,8 +11,8 @@ of seconds finds 236 points in dimension 7.
 
 from typing import Any
 
+from handloom.discover.catalogue import sized
 from handloom.discover.problem import Problem
-from handloom.discover.problems import sized
 from handloom.discover.spaces import Map, Symmetries, grid
 
 KNOWN = (2, 4, 9, 20, 45, 112, 236, 512)  # in dimension 1, 2, …

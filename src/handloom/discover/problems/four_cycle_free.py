@@ -9,8 +9,8 @@ About half of n^(3/2) edges is the truth for large n (Erdős, Rényi and Sós); 
 from itertools import combinations
 from typing import Any
 
+from handloom.discover.catalogue import sized
 from handloom.discover.problem import Problem
-from handloom.discover.problems import sized
 from handloom.discover.spaces import copies, graph
 
 EXACT = (

@@ -8,8 +8,8 @@ Flat triangles count: no point is the midpoint of two others. It is the problem 
 
 from typing import Any
 
+from handloom.discover.catalogue import sized
 from handloom.discover.problem import Problem
-from handloom.discover.problems import sized
 from handloom.discover.spaces import grid
 
 EXACT = (1, 2, 4, 6, 7, 9, 10, 13, 16, 18)  # for n = 1, 2, …, 10

@@ -12,8 +12,8 @@ from itertools import combinations
 from math import gcd
 from typing import Any
 
+from handloom.discover.catalogue import sized
 from handloom.discover.problem import Problem
-from handloom.discover.problems import sized
 from handloom.discover.spaces import grid
 
 EXACT = (1, 4, 8)  # for n = 1, 2, 3

@@ -10,8 +10,8 @@ is not for large n.
 from math import gcd
 from typing import Any
 
+from handloom.discover.catalogue import sized
 from handloom.discover.problem import Problem
-from handloom.discover.problems import sized
 from handloom.discover.spaces import grid
 
 REACHED = 60  # 2n points are known for every n from 2 to this

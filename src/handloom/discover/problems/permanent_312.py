@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from handloom.discover.catalogue import sized
 from handloom.discover.problem import Problem
-from handloom.discover.problems import sized
 from handloom.discover.spaces import grid
 
 EXACT = (1, 2, 4, 8, 16, 32, 64, 120)  # for n = 1, 2, …, 8

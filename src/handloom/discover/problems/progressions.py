@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from handloom.discover.catalogue import sized, within
 from handloom.discover.problem import Problem
-from handloom.discover.problems import sized, within
 from handloom.discover.spaces import word
 
 EXACT = {(2, 3): 8, (2, 4): 34, (2, 5): 177, (2, 6): 1131, (3, 3): 26, (3, 4): 292, (4, 3): 75}  # W − 1

@@ -10,8 +10,8 @@ largest optimal ruler of such a length has marks.
 
 from typing import Any
 
+from handloom.discover.catalogue import sized
 from handloom.discover.problem import Problem, Rule
-from handloom.discover.problems import sized
 from handloom.discover.spaces import subsets
 
 RULERS = (  # the length of the shortest ruler with 1, 2, … marks

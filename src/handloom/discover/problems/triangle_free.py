@@ -8,8 +8,8 @@ Mantel proved in 1907 that half of the vertices joined to the other half is best
 
 from typing import Any
 
+from handloom.discover.catalogue import sized
 from handloom.discover.problem import Problem
-from handloom.discover.problems import sized
 from handloom.discover.spaces import copies, graph
 
 TRIANGLE = ((0, 1), (1, 2), (2, 0))

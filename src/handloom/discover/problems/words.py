@@ -18,8 +18,8 @@ import numpy as np
 
 from handloom.core import HandloomError
 from handloom.core.errors import shown
+from handloom.discover.catalogue import sized, within
 from handloom.discover.problem import Problem
-from handloom.discover.problems import sized, within
 from handloom.discover.spaces import word
 
 FOR_EVER = {"xx": 3, "xxx": 2, "xyxyx": 2}  # with so many letters or more

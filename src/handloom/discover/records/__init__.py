@@ -9,8 +9,8 @@ export_records(store, select(store, best=1), "best.json")
 
 from handloom.discover.records.exporting import export_records
 from handloom.discover.records.importing import import_constructions
-from handloom.discover.records.selection import select
+from handloom.discover.records.selection import records, select
 from handloom.discover.records.store import Record, Store
 from handloom.discover.records.verification import verify
 
-__all__ = ["Record", "Store", "export_records", "import_constructions", "select", "verify"]
+__all__ = ["Record", "Store", "export_records", "import_constructions", "records", "select", "verify"]

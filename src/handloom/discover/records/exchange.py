@@ -8,13 +8,13 @@
     >>> [board.shown(c) for c in constructions(board, Written(None, Lines((". # .", ". . #"))))]
     [[[0, 1], [1, 2]]]
 
-JSON is a list of records as `handloom records --json` prints them, one such record, or only what a construction is: a
-list of elements, a word, or a list of several. Text is a construction a paragraph: of a grid a picture with rows of
-`0 1`, or of `.` and one of `#`, `*`, `o`; else an element a line, such as `3 5`; numbers may also stand in one line. Of
-words each line is one. A line `// problem: NAME` tells of which problem the next ones are; other lines that start with
-`//` and a space are passed over.
+JSON is a list of records as `handloom records --json` prints them, one such record, or only a construction: a list of
+elements, a word, or a list of several. Text has one construction per paragraph: for a grid a picture, with rows of
+`0 1`, or of `.` and one of `#`, `*`, `o`; otherwise one element per line, such as `3 5`; numbers may also share a line.
+Each line of words is a construction. A line `// problem: NAME` names the problem of the next ones; other lines that
+start with `//` and a space are comments.
 
-What is read here is only well formed; whether it is legal is for the store to find out.
+What is read here is only well formed; the store checks whether it is legal.
 """
 
 import json
@@ -44,15 +44,15 @@ class Lines(NamedTuple):
 
 @dataclass(frozen=True)
 class Written:
-    """One or more constructions as a file has them, not yet read."""
+    """One or more constructions as written in a file, not yet read."""
 
-    problem: str | None  # what the file says
+    problem: str | None  # as named in the file
     value: Any  # JSON, or Lines
-    origin: dict[str, Any] = field(default_factory=dict)  # what the file says of how it was found
+    origin: dict[str, Any] = field(default_factory=dict)  # how it was found, according to the file
 
 
 def as_object(record: Record) -> dict[str, Any]:
-    """A record for JSON. All records in a store have been verified."""
+    """A record for JSON. All records of a store are verified."""
     return {
         "problem": record.problem,
         "score": record.score,
@@ -68,7 +68,7 @@ def as_object(record: Record) -> dict[str, Any]:
 
 
 def as_paragraph(record: Record, space: Space | None = None) -> str:
-    """A record for a text file; with its space, a grid is a picture."""
+    """A record for a text file; with its space, a grid becomes a picture."""
     name = record.problem if record.problem.isprintable() else json.dumps(record.problem)
     about = f"// score {record.score}, found {record.found}, verified {record.verified} by handloom {record.version}"
     how = ", ".join(filter(None, [f"record {record.id}", came_from(record.origin), started_from(record.origin)]))
@@ -87,13 +87,13 @@ def as_text(construction: Any, space: Space | None = None) -> str:
         return "\n".join(" ".join(".#"[(x, y) in taken] for y in range(columns)) for x in range(rows))
     if not construction:
         return NOTHING
-    if isinstance(construction[0], list):  # with a comma behind each, so that it is not taken for a picture
+    if isinstance(construction[0], list):  # with a comma after each, so that it does not look like a picture
         return "\n".join("".join(f"{number}, " for number in element).strip() for element in construction)
     return " ".join(map(str, construction))
 
 
 def written_in(path: Path) -> list[Written]:
-    """What a file has; JSON if its name ends so, else text."""
+    """The contents of a file: JSON if its name ends in .json, otherwise text."""
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except (OSError, ValueError) as error:
@@ -118,16 +118,16 @@ def written_in_json(value: Any) -> list[Written]:
             raise HandloomError(f'{shown(item)} is not a record; write {{"problem": "NAME", "construction": [...]}}')
         if not isinstance(item.get("problem"), str | None):
             raise HandloomError(f"a record's problem is {shown(item['problem'])}; it must be a name")
-    return [Written(item.get("problem"), item["construction"], said_by(item)) for item in objects]
+    return [Written(item.get("problem"), item["construction"], origin_in(item)) for item in objects]
 
 
-def said_by(item: dict[str, Any]) -> dict[str, Any]:
-    """What a record says of how and when it was found."""
+def origin_in(item: dict[str, Any]) -> dict[str, Any]:
+    """How and when a record was found, according to the file."""
     return {key: item[key] for key in ("found", "origin") if key in item}
 
 
 def written_in_text(text: str) -> list[Written]:
-    """The paragraphs, each with the problem that was named last."""
+    """The paragraphs, each with the problem named last."""
     problem, found = None, []
     for paragraph in re.split(rf"\n\s*\n|(?=^{HEADER})", "\n".join(text.splitlines()), flags=re.MULTILINE):
         lines = [line.strip() for line in paragraph.split("\n") if line.strip()]
@@ -138,7 +138,7 @@ def written_in_text(text: str) -> list[Written]:
 
 
 def constructions(space: Space, written: Written) -> list[Construction]:
-    """What is written, read as constructions of that space."""
+    """The constructions of that space in what is written."""
     try:
         if isinstance(written.value, Lines):
             return [space.read(value) for value in in_paragraph(space, written.value.lines)]
@@ -148,7 +148,7 @@ def constructions(space: Space, written: Written) -> list[Construction]:
 
 
 def in_json(space: Space, value: Any) -> Iterable[Any]:
-    """The values that are a construction each."""
+    """The values, one per construction."""
     if space.kind == "word":
         return value if isinstance(value, list) else [value]
     if isinstance(value, list) and value and not all(is_element(space, item) for item in value):
@@ -158,14 +158,14 @@ def in_json(space: Space, value: Any) -> Iterable[Any]:
 
 
 def is_element(space: Space, item: Any) -> bool:
-    """Whether it is written as elements are, as opposed to constructions."""
+    """Whether it is written like an element, not like a construction."""
     if isinstance(space.elements[0], tuple):
         return isinstance(item, list) and item != [] and not isinstance(item[0], list)
     return not isinstance(item, list)
 
 
 def oriented(space: Space, value: Any) -> Any:
-    """Edges may be written either way."""
+    """Edges with the smaller end first; they may be written either way."""
     if space.kind != "graph" or not isinstance(value, list):
         return value
     pairs = [isinstance(edge, list) and all(type(end) is int for end in edge) for edge in value]
@@ -173,7 +173,7 @@ def oriented(space: Space, value: Any) -> Any:
 
 
 def in_paragraph(space: Space, lines: tuple[str, ...]) -> Iterable[Any]:
-    """The values that are a construction each."""
+    """The values, one per construction."""
     if space.kind == "word":
         return [as_word(space, line) for line in lines]
     if (points := in_picture(space, lines)) is not None:
@@ -196,16 +196,16 @@ def as_word(space: Space, line: str) -> str:
 
 
 def in_picture(space: Space, lines: tuple[str, ...]) -> list[list[int]] | None:
-    """The points of a picture of the whole grid; None if it is none."""
+    """The points of a picture of the whole grid; None if it is not a picture."""
     rows = ["".join(line.split()) for line in lines]
     sides = space.sides if len(space.sides) == 2 else (1, *space.sides)
     cells = set("".join(rows))
     if space.kind != "grid" or len(sides) != 2 or not cells <= FREE | TAKEN:
         return None
     if [len(row) for row in rows] != [sides[1]] * sides[0]:
-        if cells <= {"0", "1"}:  # numbers perhaps
+        if cells <= {"0", "1"}:  # perhaps numbers
             return None
-        raise HandloomError(f"the picture is not of a grid with {sides[0]} rows of {sides[1]} cells each")
+        raise HandloomError(f"a picture of another size (expected {sides[0]} rows of {sides[1]} cells each)")
     points = [[x, y] for x, row in enumerate(rows) for y, cell in enumerate(row) if cell in TAKEN]
     return points if len(space.sides) == 2 else [[y] for _, y in points]
 

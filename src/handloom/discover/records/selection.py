@@ -8,6 +8,7 @@
 A store names problems, but no file is run because a store names it: the Python file of a problem must be given.
 """
 
+import os
 import re
 from collections.abc import Iterable, Iterator
 from itertools import groupby
@@ -20,6 +21,18 @@ from handloom.discover.problem import Problem
 from handloom.discover.records.store import Record, Store
 
 Asked = Problem | str | None  # a problem, its name, the part of the name before the parameters, its file; None: all
+
+
+def records(
+    store: str | os.PathLike[str] = "records.sqlite",
+    problem: Asked = None,
+    best: int | None = None,
+    newest: bool = False,
+) -> list[Record]:
+    """The records of an existing store, problem by problem, the best first; with newest=True those found last first.
+    `best` limits their number per problem."""
+    found = select(Store.open(store, create=False), problem, best)
+    return sorted(found, key=lambda record: (record.found, record.id), reverse=True) if newest else found
 
 
 def select(store: Store, asked: Asked = None, best: int | None = None) -> list[Record]:

@@ -6,17 +6,16 @@
     >>> store = Store.open(tempfile.mkdtemp() + "/records.sqlite")
     >>> store.add(problem, (0, 3), {"how": "search"}).score
     2
-    >>> store.add(problem, (0, 3), {"how": "search"}) is None  # it is there already
+    >>> store.add(problem, (0, 3), {"how": "search"}) is None  # the store has it already
     True
     >>> store.best("one in a row").construction
     [[0, 0], [1, 1]]
 
-Several programs may write to one store at once, and each may be killed at any moment: what is there is always whole
-records. For that the file is opened for each call and closed again, a transaction holds no computation, and it starts
-with the lock to write, so that none has to give up. SQLite keeps its rollback journal, not a write-ahead log: the log
-does not work over a network, leaves a file that a copy of the store would miss, and lost data when several programs
-wrote, up to SQLite 3.51.2 (https://sqlite.org/wal.html#walresetbug). A store that is not there yet is made when its
-first record is kept.
+Several programs may write to one store at once, and each may be killed at any moment: the store always holds whole
+records. So the file is opened and closed for each call, no transaction contains a computation, and each starts with the
+lock to write, so that none has to give up. SQLite keeps its rollback journal, not a write-ahead log: the log does not
+work over a network, leaves a file that a copy of the store would miss, and lost data when several programs wrote, up to
+SQLite 3.51.2 (https://sqlite.org/wal.html#walresetbug). The file of a new store is created with its first record.
 """
 
 import json
@@ -39,7 +38,7 @@ from handloom.discover.problem import Number, Problem, is_score, verdict
 from handloom.discover.spaces import Construction, Space
 
 PATIENCE = 30.0  # seconds for other programs to finish writing
-APPLICATION, FORMAT = int.from_bytes(b"hand"), 1  # in the header of the file: whose it is, and how it is laid out
+APPLICATION, FORMAT = int.from_bytes(b"hand"), 1  # in the header of the file: the program, and the layout
 SCHEMA = f"""
     CREATE TABLE records (
         id INTEGER PRIMARY KEY,
@@ -59,28 +58,28 @@ SCHEMA = f"""
     PRAGMA application_id = {APPLICATION};
     PRAGMA user_version = {FORMAT};
 """
-KNOWN = "CREATE TABLE IF NOT EXISTS known (problem TEXT PRIMARY KEY, best TEXT NOT NULL)"  # as JSON; not in old stores
+KNOWN = "CREATE TABLE IF NOT EXISTS known (problem TEXT PRIMARY KEY, best TEXT NOT NULL)"  # as JSON; old stores lack it
 COLUMNS = "problem, score, construction, key, found, verified, version, origin, parent"
 
 
 class NotLegal(HandloomError):
-    """A construction that its problem forbids; it is not kept."""
+    """A construction that its problem forbids; it is not stored."""
 
 
 @dataclass(frozen=True)
 class Record:
-    """A construction that was found and verified, and how."""
+    """A construction that was found and verified, and its origin."""
 
     id: int
     problem: str  # its full name
     score: Number
     construction: Any  # as people write it; the problem's space reads it
-    key: str  # the same for constructions that count as one
+    key: str  # equal for constructions that are the same up to symmetry
     found: str  # UTC, as 2026-01-31T23:59:59+00:00
     verified: str  # likewise
     version: str  # of the handloom that verified it
-    origin: dict[str, Any]  # its `start` is what the search began with, None for nothing
-    parent: int | None  # the record that the search began with, if it was one
+    origin: dict[str, Any]  # its `start` is what the search started from, None for nothing
+    parent: int | None  # the record that the search started from, if it was one
 
     def _repr_html_(self) -> str | None:
         """What a notebook shows."""
@@ -89,22 +88,25 @@ class Record:
 
 @dataclass(frozen=True)
 class Store:
-    """A file of records; made by `Store.open`."""
+    """A file of records; use `Store.open`."""
 
     path: Path  # as the user wrote it, for messages
-    place: Path  # where that is, whatever the current folder
+    place: Path  # absolute
+    patience: float = PATIENCE
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str] = "records.sqlite", create: bool = True) -> "Store":
-        """The store at that path; if there is none, one to be made, or else an error."""
+    def open(
+        cls, path: str | os.PathLike[str] = "records.sqlite", create: bool = True, patience: float = PATIENCE
+    ) -> "Store":
+        """The store at that path. If there is none, a new one, or with create=False an error."""
         path = as_path(path)
         if what_is(path) == "folder":
             raise HandloomError(f"{path} is a folder; name a file in it for the records")
         if what_is(path) == "nothing" and not create:
-            raise HandloomError(f"{path}: no such file of records; discover makes one, or name another store")
+            raise HandloomError(f"{path}: no such file of records; handloom discover creates one")
         if os.path.exists(path) and what_is(path) == "nothing":
-            raise HandloomError(f"{path} is not a file that records can be kept in; name another")
-        store = cls(path, check_place(path) if what_is(path) == "nothing" else path.absolute())
+            raise HandloomError(f"{path} cannot hold records: it is not a regular file; name another")
+        store = cls(path, check_place(path) if what_is(path) == "nothing" else path.absolute(), patience)
         store.rows("SELECT 1 FROM records LIMIT 1")
         return store
 
@@ -117,10 +119,12 @@ class Store:
     def add(
         self, problem: Problem, construction: Construction, origin: Mapping[str, Any], key: Construction | None = None
     ) -> Record | None:
-        """Verify a construction and keep it; None if there is one with its key, its canonical form. What is not legal
-        is refused."""
+        """Verify a construction and store it; None if the store has one with its key, its canonical form. One that is
+        not legal raises NotLegal."""
         if not problem.name:
-            raise HandloomError("records are kept by the name of their problem, and this one has none; give it a name")
+            raise HandloomError(
+                "records are stored by the name of their problem, and this one has none; give it a name"
+            )
         written = as_json(f"{problem}: the construction", problem.space.shown(well_formed(problem, construction)))
         form = written if key is None else key_of(problem, key)
         if self.rows("SELECT 1 FROM records WHERE problem = ? AND key = ?", problem.name, form):
@@ -128,16 +132,16 @@ class Store:
             return None
         score, reason = verdict(problem, construction)
         if score is None:
-            raise NotLegal(f"{problem}: the construction is not legal and not kept: {reason}")
+            raise NotLegal(f"{problem}: the construction is not legal and was not stored: {reason}")
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        told, parent = as_json(f"{problem}: the origin", dict(origin)), origin.get("parent")
-        row = (problem.name, json.dumps(score), written, form, now, now, __version__, told, parent)
+        about, parent = as_json(f"{problem}: the origin", dict(origin)), origin.get("parent")
+        row = (problem.name, json.dumps(score), written, form, now, now, __version__, about, parent)
         number = self.insert(row, rank(score), parent)
         self.keep_best_known(problem)
         return None if number is None else as_record((number, *row))
 
     def insert(self, row: tuple[Any, ...], rank: str, parent: int | None) -> int | None:
-        """The number of a new record, or None if another program was faster."""
+        """The number of the new record; None if another program has just stored it."""
         if what_is(self.place) == "nothing":
             self.make()
         with self.connected() as connection:
@@ -151,7 +155,7 @@ class Store:
             return done.lastrowid if done.rowcount else None
 
     def make(self) -> None:
-        """A store without records. It is whole once it is there, also if two programs make it at once."""
+        """Create a store without records: whole from the start, also if two programs create it at once."""
         with closing(sqlite3.connect(":memory:")) as memory:
             memory.executescript(SCHEMA)
             data = memory.serialize()
@@ -165,7 +169,7 @@ class Store:
             raise HandloomError(f"cannot write {self.path}: {error.strerror}") from error
 
     def best(self, problem: str) -> Record | None:
-        """The record of the largest score, of several the first."""
+        """The record with the largest score; of several the first."""
         return next(iter(self.records(problem, limit=1)), None)
 
     def find(self, problem: Problem, key: Construction) -> Record:
@@ -175,14 +179,14 @@ class Store:
     def records(
         self, problem: str | None = None, least: Number | None = None, limit: int | None = None
     ) -> list[Record]:
-        """Those of a problem, or all; with at least that score; the best first, and at most so many."""
+        """The records of a problem, or all, with at least that score, up to `limit`; by problem, the best first."""
         where = "WHERE problem = ?" if problem is not None else "WHERE ? IS NULL"
         values = (problem, "" if least is None else rank(least), -1 if limit is None else limit)
         return self.rows_as_records(f"{where} AND rank >= ? ORDER BY problem, rank DESC, id LIMIT ?", *values)
 
     def best_known(self, problem: str) -> Number | None:
-        """The best known value of a problem with records, as the problem said when it was last added to:
-        its file need not be there, or be run, to list its records."""
+        """The best known value of a problem with records, as of its last record: listing records needs neither its
+        file nor running it."""
         if not self.rows("SELECT 1 FROM sqlite_master WHERE name = 'known'"):
             return None
         found = self.rows("SELECT best FROM known WHERE problem = ?", problem)
@@ -206,18 +210,18 @@ class Store:
         return [name for (name,) in self.rows("SELECT DISTINCT problem FROM records ORDER BY problem")]
 
     def check_same(self, problem: Problem) -> None:
-        """Refuse if the best record of that name is not one of this problem."""
+        """Raise an error if the best record of that name is not one of this problem."""
         if (best := self.best(problem.name)) and (reason := wrong(problem, best)):
             raise HandloomError(
                 f"{self.path} has records of another problem called {problem.name} ({reason});"
-                " name another store, or give the problem another name"
+                " use another store, or another name for the problem"
             )
 
     def check_whole(self) -> None:
-        """Refuse a file that is damaged anywhere."""
-        said = self.rows("PRAGMA integrity_check(1)")
-        if said and said[0][0] != "ok":
-            raise HandloomError(f"{self.path} is damaged: {one_line(ValueError(said[0][0]))}")
+        """Raise an error if the file is damaged anywhere."""
+        answers = self.rows("PRAGMA integrity_check(1)")
+        if answers and answers[0][0] != "ok":
+            raise HandloomError(f"{self.path} is damaged: {one_line(ValueError(answers[0][0]))}")
 
     def rows_as_records(self, where: str, *values: Any) -> list[Record]:
         try:
@@ -228,7 +232,7 @@ class Store:
             raise HandloomError(f"{self.path} is damaged: a record cannot be read ({one_line(error)})") from error
 
     def rows(self, query: str, *values: Any) -> list[Any]:
-        """What a query finds; nothing in a store that is yet to be made."""
+        """The rows of a query; none in a store that does not exist yet."""
         if what_is(self.place) == "nothing":
             return []
         with self.connected() as connection:
@@ -236,54 +240,53 @@ class Store:
 
     @contextmanager
     def connected(self) -> Iterator[sqlite3.Connection]:
-        """The file, open until the end of the block. What has not been committed by then has not happened."""
+        """The file, open until the end of the block; what is not committed by then is undone."""
         where = f"{self.place.as_uri()}?mode=rw"
         try:
-            with closing(sqlite3.connect(where, PATIENCE, isolation_level=None, uri=True)) as connection:
+            with closing(sqlite3.connect(where, self.patience, isolation_level=None, uri=True)) as connection:
                 connection.execute("PRAGMA synchronous = FULL")
                 check_ours(self.path, connection)
                 yield connection
         except (sqlite3.Error, UnicodeError, OverflowError) as error:
-            raise HandloomError(said_of(self.path, error)) from error
+            raise HandloomError(self.explained(error)) from error
+
+    def explained(self, error: Exception) -> str:
+        """SQLite's error in one line."""
+        path, code = self.path, getattr(error, "sqlite_errorcode", 0) & 0xFF  # the other bits are details
+        return {
+            sqlite3.SQLITE_NOTADB: f"{path} is not a SQLite database, or damaged; name another file",
+            sqlite3.SQLITE_CORRUPT: f"{path} is damaged ({one_line(error)}); use a copy of it, or name another file",
+            sqlite3.SQLITE_FULL: f"cannot write {path}: the disk is full",
+            sqlite3.SQLITE_BUSY: f"{path} has been locked by another program for {self.patience:.0f} s; end that first",
+            sqlite3.SQLITE_READONLY: f"cannot write {path}: it is read-only",
+            sqlite3.SQLITE_IOERR: f"cannot read or write {path}: {one_line(error)}; is the disk full?",
+        }.get(code, f"{path} cannot be used: {one_line(error)}")
 
 
 def put(source: Path, place: Path) -> None:
-    """The file at that place too, unless there is one."""
+    """Put the file at that place too, if there is none."""
     try:
         os.link(source, place)
     except FileExistsError:
         return
-    except OSError:  # there are file systems without links
+    except OSError:  # a file system without links
         with open(place, "xb") as file:
             file.write(source.read_bytes())
 
 
 def check_ours(path: Path, connection: sqlite3.Connection) -> None:
-    """Refuse a database that is not a store of records."""
+    """Raise an error for a database that is not a store of records."""
     (application,), (layout,) = (
         connection.execute(f"PRAGMA {name}").fetchone() for name in ("application_id", "user_version")
     )
     if application != APPLICATION:
         raise HandloomError(f"{path} is empty or a database of something else, not of records; name another file")
     if layout != FORMAT:
-        raise HandloomError(f"{path} has records in format {layout}, and this version of handloom reads {FORMAT}")
-
-
-def said_of(path: Path, error: Exception) -> str:
-    """What SQLite says, in one line."""
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the rest of it says more than a user wants to know
-    return {
-        sqlite3.SQLITE_NOTADB: f"{path} is not a SQLite database, or damaged; name another file",
-        sqlite3.SQLITE_CORRUPT: f"{path} is damaged ({one_line(error)}); use a copy of it, or name another file",
-        sqlite3.SQLITE_FULL: f"cannot write {path}: the disk is full",
-        sqlite3.SQLITE_BUSY: f"{path} has been locked by another program for {PATIENCE:.0f} seconds; end that first",
-        sqlite3.SQLITE_READONLY: f"cannot write {path}: it may only be read",
-        sqlite3.SQLITE_IOERR: f"cannot read or write {path}: {one_line(error)}; is the disk full?",
-    }.get(code, f"{path} cannot be used: {one_line(error)}")
+        raise HandloomError(f"{path} has records in format {layout} (expected {FORMAT}, by this version of handloom)")
 
 
 def well_formed(problem: Problem, construction: Construction) -> Construction:
-    """The construction, if it is one of the problem's space and reads back from JSON as itself."""
+    """The construction, if it belongs to the problem's space and reads back from JSON as itself."""
     space: Space = problem.space
     try:
         again = space.read(json.loads(as_json(f"{problem}: the construction", space.shown(construction))))
@@ -296,7 +299,7 @@ def well_formed(problem: Problem, construction: Construction) -> Construction:
 
 
 def wrong(problem: Problem, record: Record) -> str | None:
-    """What is wrong with a record, verified again."""
+    """What is wrong with a record, verified again; None if nothing is."""
     try:
         score, reason = verdict(problem, problem.space.read(record.construction))
     except HandloomError as error:
@@ -307,14 +310,14 @@ def wrong(problem: Problem, record: Record) -> str | None:
 
 
 def rank(score: Number) -> str:
-    """Text that sorts as the numbers do, also where they are too large for SQLite, or for a float to tell apart.
+    """Text that sorts like the numbers, even if they are too large for SQLite, or too close for a float.
 
     >>> sorted([2, 10**30 + 1, -1.5, 10**30, 0, -10, 0.25], key=rank)
     [-10, -1.5, 0, 0.25, 2, 1000000000000000000000000000000, 1000000000000000000000000000001]
     """
     exact = Decimal(score)
     digits = "".join(map(str, exact.as_tuple().digits)).rstrip("0")
-    text = f"{exact.adjusted() + 5000:04}{digits}"  # how long the number is, then the number
+    text = f"{exact.adjusted() + 5000:04}{digits}"  # the exponent, then the digits
     if not exact:
         return "1"
     return f"2{text}" if exact > 0 else f"0{text.translate(str.maketrans('0123456789', '9876543210'))}~"
@@ -326,7 +329,7 @@ def key_of(problem: Problem, form: Construction) -> str:
 
 
 def as_json(what: str, value: Any) -> str:
-    """A value as JSON; NumPy's numbers are numbers too."""
+    """A value as JSON, including NumPy's numbers."""
     try:
         return json.dumps(value, default=lambda number: number.item(), allow_nan=False)
     except (TypeError, ValueError, AttributeError, RecursionError) as error:
@@ -335,10 +338,10 @@ def as_json(what: str, value: Any) -> str:
 
 def as_record(row: tuple[Any, ...]) -> Record:
     id, problem, score, construction, key, found, verified, version, origin, parent = row
-    numbers, told = json.loads(score), json.loads(origin)
-    if not isinstance(numbers, int | float) or not isinstance(told, dict):
+    number, about = json.loads(score), json.loads(origin)
+    if not isinstance(number, int | float) or not isinstance(about, dict):
         raise ValueError(f"record {id} has no score or no origin")
-    if "start" not in told:  # earlier versions named as parent what was most alike: a guess
+    if "start" not in about:  # earlier versions guessed the parent by similarity
         parent = None
-        told.pop("parent", None)
-    return Record(id, problem, numbers, json.loads(construction), key, found, verified, version, told, parent)
+        about.pop("parent", None)
+    return Record(id, problem, number, json.loads(construction), key, found, verified, version, about, parent)

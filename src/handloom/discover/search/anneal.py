@@ -7,15 +7,15 @@
     ...         for j in range(i):
     ...             count += p[j] > p[i]
     ...     return count
-    >>> found = Annealer(Problem(permutation(5), score=inversions)).run(seed=0, steps=2_000)
-    >>> found.construction, found.score
+    >>> result = Annealer(Problem(permutation(5), score=inversions)).run(seed=0, steps=2_000)
+    >>> result.construction, result.score
     ((4, 3, 2, 1, 0), 10)
 
 A step changes the construction a little and keeps the change with probability min(1, exp(change of the score / T))
-(Metropolis). T falls geometrically in cycles, each twice as long as the one before and started by reheating, hot and
-mild in turn. It is in units of the changes that were seen lately, so that no score is too large or too small for it.
+(Metropolis). T falls geometrically in cycles, each twice as long as the one before; each starts by reheating, hot and
+mild in turn. T is in units of the recent changes of the score, so that the scale of a score does not matter.
 
-A problem may have a guide, a finer measure than its score: then that is climbed, and the best by it is what is found.
+A problem may have a guide, a finer measure than its score: the search then climbs the guide and returns the best by it.
 
 The changes are in moves.py. A score that Numba cannot compile is called as plain Python, with the same steps.
 """
@@ -33,7 +33,7 @@ from handloom.core.arrays import Array
 from handloom.core.checks import is_number
 from handloom.core.errors import shown, told
 from handloom.discover.problem import Number, Problem, arity, as_array, exact_score
-from handloom.discover.search.compiling import fast, kernel, numba_says
+from handloom.discover.search.compiling import fast, kernel, numba_error
 from handloom.discover.search.moves import (
     Chosen,
     Line,
@@ -47,23 +47,25 @@ from handloom.discover.search.moves import (
     undo_flips,
 )
 from handloom.discover.search.orbit_search import unit
-from handloom.discover.search.result import Found, completed, first_construction, known
-from handloom.discover.spaces import Construction
+from handloom.discover.search.result import SearchResult, Stop, never_stop
+from handloom.discover.spaces import Construction, Space
 
-HOT, MILD, COLD = 1.0, 0.25, 0.01  # temperatures, in changes of the score that were seen lately
+HOT, MILD, COLD = 1.0, 0.25, 0.01  # temperatures, in recent changes of the score
 LATELY = 0.01  # the weight of the newest change in their mean
 SHORTEST = 1_000  # steps of the first cycle, about
-CHUNK = 0.05  # seconds between two looks at the clock
+CHUNK = 0.05  # seconds between two calls of `stop`, as in orbit_search.py
+GROWTH = 10  # how many times as long a chunk of steps may be as the one before
+SAME = {"rel_tol": 1e-6, "abs_tol": 1e-9}  # a score compiled and the same in plain Python: sums may be in another order
 NOW, BEST, CHANGE = 0, 1, 2  # the numbers: the score now, the best score, the mean change lately
 
 
 class Annealer:
     """The search for one problem. It may run in several threads at once."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, chunk: float = CHUNK) -> None:
         if problem.score is None:
             raise HandloomError(f"{problem}: annealing needs a score; give the problem one")
-        self.problem = problem
+        self.problem, self.chunk = problem, chunk
         subset = problem.space.is_subset
         self.tables = tables(problem) if subset else ()
         self.conflict = conflict_of(problem) if subset else nothing
@@ -73,31 +75,29 @@ class Annealer:
         climbed = problem.guide or problem.score
         self.kernels = (fast(climbed), *moves)
         self.note: str | None = None
-        nowhere: tuple[Any, ...] = (self.begin(0, ()), np.ones(1, np.int64), 0, 0, HOT)  # no steps, only to compile
+        nowhere: tuple[Any, ...] = (self.begin(0, ()), np.ones(1, np.int64), 0, 0, HOT)  # no steps: only compile
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # what Numba has to say about a user's code
+                warnings.simplefilter("ignore")  # Numba's about a user's code
                 self.walk(*self.kernels, *nowhere)
-        except Exception as error:  # of many kinds, for what Numba cannot compile
-            self.note = f"the score runs as plain Python, for Numba says: {numba_says(error)}"
+        except Exception as error:  # Numba raises many kinds
+            self.note = f"the score runs as plain Python; Numba cannot compile it: {numba_error(error)}"
             self.walk, self.kernels = compiled_walk.py_func, (plain(climbed), *moves)
 
-    def run(
-        self, seed: int, steps: int, start: Construction | None = None, stop: Callable[[], bool] = lambda: False
-    ) -> Found:
-        """The best of so many steps. `stop` is asked about twenty times a second whether to end before."""
-        state = self.begin(seed, first_construction(self.problem.space, seed) if start is None else start)
+    def run(self, seed: int, steps: int, start: Construction | None = None, stop: Stop = never_stop) -> SearchResult:
+        """The best of that many steps. `stop` is called about twenty times per second."""
+        state = self.begin(seed, random_start(self.problem.space, seed) if start is None else start)
         ends, heat = cycles(max(0, steps)), HOT if start is None else MILD
-        done, chunk = self.go_on(state, ends, -1, 0, heat), 1
+        done, chunk = self.walk_to(state, ends, -1, 0, heat), 1
         while done < steps and not stop():
             began = time.perf_counter()
-            done = self.go_on(state, ends, done, min(steps, done + chunk), heat)
+            done = self.walk_to(state, ends, done, min(steps, done + chunk), heat)
             seconds = max(time.perf_counter() - began, 1e-6)
-            chunk = max(1, min(10 * chunk, int(chunk * CHUNK / seconds)))
-        return self.found(state, done)
+            chunk = max(1, min(GROWTH * chunk, int(chunk * self.chunk / seconds)))
+        return self.result(state, done)
 
     def begin(self, seed: int, start: Construction) -> Line | Chosen:
-        """A state with as much of the start as is legal."""
+        """A state with the legal part of the start."""
         space = self.problem.space
         random = np.random.SeedSequence(seed % 2**64).generate_state(1, np.uint64) | np.uint64(1)
         given = as_array(space, () if space.is_subset else completed(space, start))
@@ -116,24 +116,22 @@ class Annealer:
             raise self.explained(state, error) from error
         return state
 
-    def go_on(self, state: Line | Chosen, ends: Array, first: int, last: int, heat: float) -> int:
-        """Walk from one step to another; step −1 is to score the start."""
+    def walk_to(self, state: Line | Chosen, ends: Array, first: int, last: int, heat: float) -> int:
+        """Walk from one step to another; step −1 scores the start."""
         try:
             with np.errstate(all="ignore"):
                 reached = self.walk(*self.kernels, state, ends, first, last, heat)
         except Exception as error:
-            self.ask_plainly(state.flat)
+            self.call_plainly(state.flat)
             raise self.explained(state, error) from error
         if reached < last:
-            self.ask_plainly(state.flat)
+            self.call_plainly(state.flat)
             what = "guide" if self.problem.guide else "score"
-            raise HandloomError(
-                f"{self.problem}: its {what}, compiled, is not finite; see that no numbers are too large"
-            )
+            raise HandloomError(f"{self.problem}: its {what}, compiled, is not finite; keep its numbers below 2**63")
         return last
 
-    def ask_plainly(self, flat: Array) -> None:
-        """Raise what the score or the guide has to say in plain Python, which is more than when compiled."""
+    def call_plainly(self, flat: Array) -> None:
+        """Raise what the score or the guide raises in plain Python, which says more than compiled code."""
         self.worth(flat)
         if self.problem.guide is None:
             return
@@ -147,7 +145,7 @@ class Annealer:
             raise HandloomError(f"{self.problem}: its guide is {shown(value)}; it must be a finite number")
 
     def explained(self, state: Line | Chosen, error: Exception) -> HandloomError:
-        """What a rule raised, if one did: found by asking it once more, as plain Python."""
+        """The error that a rule raised, if one did: found by calling it once more, as plain Python."""
         if isinstance(state, Chosen):
             elements = [self.problem.space.elements[i] for i in state.asked]
             for rule in self.problem.rules:
@@ -157,14 +155,14 @@ class Annealer:
                     error = plainly
         return HandloomError(f"{self.problem}: {told(error)}")
 
-    def found(self, state: Line | Chosen, steps: int) -> Found:
+    def result(self, state: Line | Chosen, steps: int) -> SearchResult:
         score, note = self.worth(state.best), self.note
-        if self.problem.guide is None and not math.isclose(score, state.numbers[BEST], rel_tol=1e-6, abs_tol=1e-9):
+        if self.problem.guide is None and not math.isclose(score, state.numbers[BEST], **SAME):
             note = f"the score is {score}, but {state.numbers[BEST]} when compiled; whole numbers there end at 2**63"
-        return Found(self.read(state.best), score, steps, note)
+        return SearchResult(self.read(state.best), score, steps, note)
 
     def read(self, flat: Array) -> Construction:
-        """The construction that an array is."""
+        """The construction of an array."""
         if not self.problem.space.is_subset:
             return tuple(flat.tolist())
         return tuple(np.flatnonzero(flat[self.tables[0][:, 0]]).tolist())
@@ -190,7 +188,7 @@ def cycles(steps: int) -> Array:
 def walk(
     score: Any, conflict: Any, propose: Any, undo: Any, s: Any, ends: Array, first: int, last: int, heat: float
 ) -> int:
-    """The annealing itself. Returns the step it came to: the last, or that of a score that is not finite."""
+    """The annealing itself. Returns the step it reached: the last, or that of a score that is not finite."""
     for step in range(first, last):
         if step >= 0 and not propose(conflict, s):
             continue
@@ -228,7 +226,7 @@ def copy(row: Array, to: Array) -> None:
 
 @kernel(cache=True)
 def temperature(step: int, ends: Array, heat: float) -> float:
-    """From hot or mild to cold in each cycle; the first cycle's heat is given, then they take turns."""
+    """From hot or mild to cold in each cycle; the first cycle starts at `heat`, then they take turns."""
     begin = 0
     for end in ends:
         if step < end:
@@ -238,7 +236,7 @@ def temperature(step: int, ends: Array, heat: float) -> float:
 
 
 def plain(score: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """The score for plain Python: a number of NumPy's becomes one of Python's; what is no number is not finite."""
+    """The score for plain Python: NumPy's numbers become Python's; anything else becomes nan."""
 
     def number(array: Array) -> float:
         value = score(array)
@@ -246,3 +244,30 @@ def plain(score: Callable[[Any], Any]) -> Callable[[Any], Any]:
         return value if isinstance(value, int | float) else math.nan
 
     return number
+
+
+def completed(space: Space, start: Construction) -> Construction:
+    """A word or a permutation that begins like the start, as far as the start is valid.
+
+    >>> from handloom.discover.spaces import permutation
+    >>> completed(permutation(5), (3, 3, 9, 1))
+    (3, 1, 0, 2, 4)
+    """
+    if space.kind == "permutation":
+        return tuple(dict.fromkeys([*known(start, space.length), *range(space.length)]))
+    letters = [i if known((i,), len(space.elements)) else 0 for i in start[: space.length]]
+    return (*letters, *[0] * (space.length - len(letters)))
+
+
+def known(start: Construction, size: int) -> list[int]:
+    """The numbers below a size that a start contains, each once."""
+    return [i for i in dict.fromkeys(start) if isinstance(i, int) and 0 <= i < size]
+
+
+def random_start(space: Space, seed: int) -> Construction:
+    """A random word or permutation; of a subset about half of the elements, in random order."""
+    rng = np.random.default_rng(seed % 2**64)
+    if space.kind == "word":
+        return tuple(rng.integers(len(space.elements), size=space.length).tolist())
+    order = rng.permutation(len(space.elements))
+    return tuple(order[: len(order) // 2 if space.is_subset else None].tolist())

@@ -1,4 +1,4 @@
-"""Canonical forms: of all constructions that are the same up to symmetry one, so that each is kept once.
+"""Canonical forms: one of all constructions that are the same up to symmetry, so that each is kept once.
 
     >>> from handloom.discover.spaces import graph
     >>> path = graph(3)  # its edges are 01, 02, 12
@@ -12,12 +12,12 @@ all colours differ, which is an order of the vertices. Of these orders, the leav
 matrix is the form (McKay, Piperno: Practical graph isomorphism II). Two leaves with one matrix are an automorphism; if
 that moves only the vertices that were tried at one place, the second of them need not be searched again.
 
-Very symmetric graphs may have too many leaves. Then the form is still the same graph in another order, and the same
-every time, but copies of it may have other forms: `graph_form` says whether it is exact.
+Very symmetric graphs may have too many leaves. Their form is still the same graph in another order, and the same every
+time, but their copies may have other forms: `graph_form` returns whether it is exact.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -27,14 +27,12 @@ from handloom.discover.problem import Problem
 from handloom.discover.search.symmetry import as_indices, broken_by, closure, symmetries_of
 from handloom.discover.spaces import Construction, Space, turn
 
-T = TypeVar("T")
-
-MOST_MOVED = 4_000_000  # elements by maps of a group under which a form is found
-MOST_LEAVES = 2_000  # and branches that were cut off
+MOST_MOVED = 4_000_000  # elements times maps of a group: a form then takes some milliseconds
+MOST_LEAVES = 2_000  # and branches cut off, of a graph
 
 
 class Tree(NamedTuple):
-    """The path of the search from the root to where it is, a row for each depth, and the leaves to compare with."""
+    """The path of the search from the root to its position, one row per depth, and the leaves to compare with."""
 
     order: Array  # (depth, n) the vertices, class after class
     start: Array  # (depth, n) where the class of a vertex begins in this order
@@ -51,8 +49,8 @@ class Tree(NamedTuple):
 
 
 def canonical(space: Space, group: Array | Sequence[Sequence[int]] | None, construction: Construction) -> Construction:
-    """The form of a construction: under a group, each row of it a permutation of the elements' indices (a closed one,
-    as symmetry.py makes it); without one, of a graph under all relabellings; of anything else itself."""
+    """The form of a construction: under a group, whose rows are permutations of the elements' indices (a closed one, as
+    symmetry.py makes it); without a group, for a graph under all relabellings; for anything else itself."""
     if not space.is_subset:
         return construction
     if group is not None:
@@ -61,8 +59,8 @@ def canonical(space: Space, group: Array | Sequence[Sequence[int]] | None, const
 
 
 def form_of(problem: Problem) -> Callable[[Construction], Construction]:
-    """From a problem's constructions to their forms, under all the symmetries that it has; if these are too many, under
-    those of the largest group by name that is not too large."""
+    """A function from a problem's constructions to their forms, under all its symmetries; if these are too many, under
+    the largest of its named groups that is small enough."""
     space, known = problem.space, symmetries_of(problem)
     if space.kind == "graph" and problem.score is None and all_alike(problem):
         return lambda construction: canonical(space, None, construction)
@@ -74,7 +72,7 @@ def form_of(problem: Problem) -> Callable[[Construction], Construction]:
 
 
 def all_alike(problem: Problem) -> bool:
-    """Whether a problem of graphs stays what it is when its vertices are numbered anew, by any exchanges."""
+    """Whether a problem of graphs is the same for every numbering of the vertices."""
     vertices = problem.space.sides[0]
 
     def exchange(edge: Any) -> Any:
@@ -102,16 +100,8 @@ def graph_form(space: Space, construction: Construction, most: int = MOST_LEAVES
     return tuple(np.flatnonzero(form[np.triu_indices(n, 1)]).tolist()), bool(exact)
 
 
-def deduplicate(constructions: Iterable[T], key: Callable[[T], Hashable]) -> list[T]:
-    """The first of each that has the same key."""
-    first: dict[Hashable, T] = {}
-    for construction in constructions:
-        first.setdefault(key(construction), construction)
-    return list(first.values())
-
-
 def search(matrix: Array, most: int) -> tuple[Array, bool]:
-    """The best order of the vertices, and whether there were not too many leaves to be sure."""
+    """The best order of the vertices, and whether all leaves were searched."""
     n = len(matrix)
     whole = np.int64
     tree = Tree(
@@ -225,7 +215,7 @@ def aim(t: Tree, depth: int) -> bool:
 
 @njit(cache=True, nogil=True)
 def pick(t: Tree, depth: int) -> bool:
-    """The next vertex to be tried: none to which an automorphism takes one that was."""
+    """The next vertex to try, not one that an automorphism takes to a vertex tried before."""
     first = t.target[depth]
     while t.next[depth] < t.size[depth, first]:
         at = first + t.next[depth]
@@ -256,7 +246,8 @@ def individualise(t: Tree, depth: int) -> None:
 
 @njit(cache=True, nogil=True)
 def compare(matrix: Array, t: Tree, depth: int) -> int:
-    """A leaf: keep it if it is the first or the best; learn if it is like one of these. The depth to go on at."""
+    """A leaf: keep it if it is the first or the best; if it equals one of these, note the automorphism. Returns the
+    depth at which to continue."""
     if t.best_depth[0] < 0:
         keep(t, 0, depth)
         keep(t, 1, depth)

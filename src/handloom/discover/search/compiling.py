@@ -1,23 +1,36 @@
-"""What Numba makes of functions: of a user's with all that they call, and of ours without what takes it long."""
+"""What Numba compiles: our kernels, and a user's rules and scores with all functions that they call.
+
+`compiled(problem, rule)` is test(xy, a, b, c, d, e): whether the elements with these indices are forbidden. Of the five
+indices, those beyond the rule's number of elements are ignored. `xy` has one row per element, its coordinates.
+"""
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from types import CellType, CodeType, FunctionType
 from typing import Any, TypeVar
 
+import numpy as np
 from numba import njit
+from numba.core.errors import NumbaError
 
+from handloom.core import HandloomError
+from handloom.core.arrays import Array
+from handloom.discover.problem import Problem, Rule, arity
+from handloom.discover.spaces import Space
+
+Test = Callable[..., bool]
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def kernel(**options: bool) -> Callable[[F], F]:
-    """njit, without the wrappers for C, which would take a third of the time to compile."""
+    """njit without the wrappers for C, which take a third of the time to compile."""
     compile_with: Any = njit
     return compile_with(nogil=True, no_cfunc_wrapper=True, **options)
 
 
 def fast(function: Any, known: dict[int, Any] | None = None) -> Any:
-    """A function for Numba, with the functions of the user's that it calls. An index out of range is an error."""
+    """A user's function for Numba, with the user's functions that it calls. An index out of range is an error."""
     known = {} if known is None else known
     if not isinstance(function, FunctionType) or (function.__module__ or "").partition(".")[0] in ("numpy", "numba"):
         return function
@@ -32,13 +45,65 @@ def fast(function: Any, known: dict[int, Any] | None = None) -> Any:
     return known[id(function)]
 
 
-def numba_says(error: BaseException) -> str:
-    """What Numba has against a function, in one line, without its colours and what every such message begins with."""
+def numba_error(error: BaseException) -> str:
+    """Numba's error for a function in one line, without colours and without the opening that all such errors share."""
     lines = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).splitlines()
     return " ".join(" ".join(line for line in lines if "nopython" not in line).split())[:160]
 
 
 def names_in(code: CodeType) -> set[str]:
-    """The names that a function looks up, and those within it."""
+    """The names that a function and the functions within it look up."""
     inner = [names_in(part) for part in code.co_consts if isinstance(part, CodeType)]
     return set(code.co_names).union(*inner)
+
+
+CALLS: dict[int, Callable[[Any, Any], Callable[..., Any]]] = {
+    1: lambda rule, at: lambda xy, a, b, c, d, e: rule(at(xy, a)),
+    2: lambda rule, at: lambda xy, a, b, c, d, e: rule(at(xy, a), at(xy, b)),
+    3: lambda rule, at: lambda xy, a, b, c, d, e: rule(at(xy, a), at(xy, b), at(xy, c)),
+    4: lambda rule, at: lambda xy, a, b, c, d, e: rule(at(xy, a), at(xy, b), at(xy, c), at(xy, d)),
+    5: lambda rule, at: lambda xy, a, b, c, d, e: rule(at(xy, a), at(xy, b), at(xy, c), at(xy, d), at(xy, e)),
+}
+
+
+def compiled(problem: Problem, rule: Rule) -> Test:
+    """The rule for Numba; compiled once for all symmetries and sizes that share it."""
+    xy = coordinates(problem.space)
+    test = for_width(rule, xy.shape[1] if isinstance(problem.space.elements[0], tuple) else 0)
+    try:
+        test(xy, *[min(i, len(xy) - 1) for i in range(5)])
+    except (NumbaError, ValueError) as error:
+        if not isinstance(error, NumbaError) and "Numba" not in str(error):  # raised by the rule itself
+            raise
+        raise HandloomError(
+            f"{problem}: Numba cannot compile what is forbidden: {numba_error(error)}; use plain arithmetic"
+        ) from error
+    except ArithmeticError:  # for elements that are not distinct, which the search never passes
+        pass
+    return test
+
+
+@lru_cache(maxsize=64)
+def for_width(rule: Rule, width: int) -> Test:
+    test: Test = njit(nogil=True)(CALLS[arity(rule)](fast(rule), njit(element_reader(width))))
+    return test
+
+
+def element_reader(width: int) -> Callable[..., Any]:
+    """From coordinates and an index to the element: a tuple of that width, or a number. It is written out because
+    making a tuple of a row costs Numba several times as much as most rules do."""
+    parts = "".join(f"xy[i, {k}], " for k in range(width))
+    reader: Callable[..., Any] = eval(f"lambda xy, i: ({parts})" if width else "lambda xy, i: xy[i, 0]")
+    return reader
+
+
+def coordinates(space: Space) -> Array:
+    """The elements as rows of whole numbers."""
+    rows = [element if isinstance(element, tuple) else (element,) for element in space.elements]
+    try:
+        xy = np.array(rows, np.int64)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise HandloomError(
+            "elements must be whole numbers, or tuples of the same length, for a rule to be compiled"
+        ) from error
+    return xy

@@ -1,12 +1,12 @@
-"""Tables of what is forbidden, for orbits of elements: from them the search knows at once what an orbit blocks.
+"""Tables of what is forbidden, for orbits of elements: from them the search reads what an orbit blocks.
 
     never         orbits that are forbidden by themselves
     pairs         for each orbit those that may not be beside it
-    thirds        for each two orbits those that may not be beside both
-    sets          forbidden sets of four orbits or more (of three, if there are many orbits), each a row, and for
+    triples       for each two orbits the third ones that may not be beside both (triples.py)
+    sets          forbidden sets of four orbits or more (of three, if there are many orbits), one per row, and for
                   each orbit its rows
 
-A set of which a part is forbidden already is left out.
+A set that contains a smaller forbidden one is left out.
 """
 
 from itertools import combinations
@@ -17,43 +17,43 @@ import numpy as np
 
 from handloom.core.arrays import Array
 from handloom.discover.problem import Problem, arity
-from handloom.discover.search.compiling import kernel
-from handloom.discover.search.forbidden import Test, compiled, coordinates
+from handloom.discover.search.compiling import Test, compiled, coordinates, kernel
+from handloom.discover.search.result import Stop, never_stop
 from handloom.discover.search.symmetry import Orbits
 from handloom.discover.search.triples import (
-    MOST_TRIED,
-    Stop,
+    TableLimits,
     TooLarge,
     in_any_order,
     mark_within,
     on_all_cores,
-    table_of_thirds,
+    table_of_triples,
 )
 
-MOST_SETS = 6_000_000
-MANY = 2_000  # orbits from which on listed threes are kept as sets
+MANY = 2_000  # orbits above which listed triples are kept as sets
+LONGER = 8  # a rule of four or five elements takes this many times as long as one of three
 
 
 class Conflicts(NamedTuple):
-    """The tables. Those of pairs, thirds and rows are lists one after the other, with where each begins."""
+    """The tables. Those of pairs, triples and rows are lists one after the other, with where each begins."""
 
     weights: Array  # (M,) how many elements an orbit has
     never: Array  # (M,)
     pair_starts: Array  # (M + 1,)
     pairs: Array
-    third_starts: Array  # (M · M + 1,), or (1,) if there are none
-    thirds: Array
+    triple_starts: Array  # (M · M + 1,), or (1,) if there are none
+    triples: Array
     sets: Array  # (H, k), filled up with −1
     row_starts: Array  # (M + 1,)
     rows: Array  # of sets
 
 
-def never_stop() -> bool:
-    return False
+DEFAULT = TableLimits()
 
 
-def conflicts(problem: Problem, orbits: Orbits, stop: Stop = never_stop) -> Conflicts | None:
-    """The tables for a problem under a symmetry; None if told to stop."""
+def conflicts(
+    problem: Problem, orbits: Orbits, stop: Stop = never_stop, limits: TableLimits = DEFAULT
+) -> Conflicts | None:
+    """The tables for a problem under a symmetry; None if `stop` says so."""
     tests = [(arity(rule), compiled(problem, rule)) for rule in problem.rules]
     xy, of = coordinates(problem.space) if tests else np.zeros((1, 1), np.int64), orbits.of
     count = len(orbits.members)
@@ -67,7 +67,7 @@ def conflicts(problem: Problem, orbits: Orbits, stop: Stop = never_stop) -> Conf
         elif size == 3:
             mark_within(in_any_order(test), xy, np.concatenate(orbits.members), np.cumsum([0, *orbits.weights]), apart)
         else:
-            rows.append(tried_sets(test, size, xy, of, stop))
+            rows.append(tried_sets(test, size, xy, of, stop, limits))
     if stop():
         return None
     sets = distinct(rows, count)
@@ -76,23 +76,24 @@ def conflicts(problem: Problem, orbits: Orbits, stop: Stop = never_stop) -> Conf
     apart[sets[sizes == 2, 0], sets[sizes == 2, 1]] = apart[sets[sizes == 2, 1], sets[sizes == 2, 0]] = True
     never |= apart.diagonal()
     apart[never] = apart[:, never] = False
-    threes = [test for size, test in tests if size == 3]
-    # The table has a place for any two orbits; few threes do not need it.
-    least = 3 if count > MANY and not threes else 4
-    thirds = table_of_thirds(threes, sets[(sizes == 3) & (sizes < least), :3], xy, orbits, never, apart, stop)
-    if thirds is None:
+    rules_of_three = [test for size, test in tests if size == 3]
+    # The table has an entry for any two orbits; few triples do not need it.
+    least = 3 if count > MANY and not rules_of_three else 4
+    listed = sets[(sizes == 3) & (sizes < least), :3]
+    triples = table_of_triples(rules_of_three, listed, xy, orbits, never, apart, stop, limits)
+    if triples is None:
         return None
-    return Conflicts(orbits.weights, never, *lists(apart), *thirds, *incidence(sets[sizes >= least], never, apart))
+    return Conflicts(orbits.weights, never, *lists(apart), *triples, *incidence(sets[sizes >= least], never, apart))
 
 
 def listed_sets(problem: Problem, orbits: Orbits) -> Array:
-    """The sets that a problem lists, as rows of orbits, with −1 where there is none."""
+    """The sets that a problem lists, as rows of orbits, filled up with −1."""
     rows: Array = problem.set_rows
     return np.where(rows < 0, -1, orbits.of[rows])
 
 
 def distinct(parts: list[Array], count: int) -> Array:
-    """The rows of all, each once: sorted, an orbit once in a row, then −1."""
+    """The distinct rows of all parts: sorted, each orbit once per row, then −1."""
     wide = max(3, *(part.shape[1] for part in parts))
     rows = np.concatenate([np.pad(part, ((0, 0), (0, wide - part.shape[1])), constant_values=-1) for part in parts])
     rows = np.where(rows < 0, count, rows)
@@ -104,20 +105,20 @@ def distinct(parts: list[Array], count: int) -> Array:
 
 
 def once(rows: Array, base: int) -> Array:
-    """The same as unique rows, by way of a number for each row, which is much faster."""
+    """The distinct rows, by way of one number per row, which is much faster than np.unique of rows."""
     places = base ** np.arange(rows.shape[1] - 1, -1, -1)
     numbers = np.unique(rows @ places)
     return numbers[:, None] // places % base
 
 
 def lists(apart: Array) -> tuple[Array, Array]:
-    """For each row where its True entries begin, and the entries."""
+    """Where the True entries of each row begin, and their columns."""
     starts = np.concatenate([[0], np.cumsum(apart.sum(axis=1))])
     return starts, np.nonzero(apart)[1]
 
 
 def incidence(sets: Array, never: Array, apart: Array) -> tuple[Array, Array, Array]:
-    """The sets of which no part is forbidden already; and for each orbit the numbers of its sets, with their starts."""
+    """The sets without a smaller forbidden one; and for each orbit the numbers of its sets, with their starts."""
     inside = sets >= 0
     idle = (never[sets] & inside).any(axis=1)
     for i, j in combinations(range(sets.shape[1]), 2):
@@ -132,7 +133,7 @@ def incidence(sets: Array, never: Array, apart: Array) -> tuple[Array, Array, Ar
 
 @kernel()
 def mark_pairs(test: Test, xy: Array, of: Array, apart: Array) -> None:
-    """Which orbits a rule of two elements keeps apart; one that is apart from itself is forbidden."""
+    """Mark the orbits that a rule of two elements keeps apart; one apart from itself is forbidden."""
     for a in range(len(of)):
         for b in range(a + 1, len(of)):
             if test(xy, a, b, b, b, b):
@@ -141,7 +142,7 @@ def mark_pairs(test: Test, xy: Array, of: Array, apart: Array) -> None:
 
 @kernel()
 def try_sets(test: Test, size: int, xy: Array, of: Array, a: int, out: Array) -> int:
-    """Forbidden sets of four or five elements, this one the first; how many, and as many as there is room for."""
+    """Write the forbidden sets of four or five elements that start with `a`, as far as there is room; their number."""
     found = 0
     for b in range(a + 1, len(of)):
         for c in range(b + 1, len(of)):
@@ -154,23 +155,24 @@ def try_sets(test: Test, size: int, xy: Array, of: Array, a: int, out: Array) ->
     return found
 
 
-def tried_sets(test: Test, size: int, xy: Array, of: Array, stop: Stop) -> Array:
-    """All forbidden sets of four or five elements, as rows of orbits; not all if told to stop."""
-    if comb(len(of), size) > MOST_TRIED // 8:
+def tried_sets(test: Test, size: int, xy: Array, of: Array, stop: Stop, limits: TableLimits) -> Array:
+    """All forbidden sets of four or five elements, as rows of orbits; fewer if `stop` says so."""
+    if comb(len(of), size) > limits.tried // LONGER:
         raise TooLarge(f"{len(of):,} elements have too many sets of {size}")
+    too_many = f"more than {limits.sets:,} sets of {size} are forbidden"
 
     def sets_from(a: int) -> Array:
         out = np.empty((0, 5), np.int32)
         while not stop() and (found := try_sets(test, size, xy, of, a, out)) > len(out):
-            if found > MOST_SETS:
-                raise TooLarge(f"more than {MOST_SETS:,} sets of {size} are forbidden")
+            if found > limits.sets:
+                raise TooLarge(too_many)
             out = np.empty((found, 5), np.int32)
         return out
 
     made, total = list[Array](), 0
-    for out in on_all_cores(sets_from, list(range(len(of)))):  # in order: what is too large is so on every machine
+    for out in on_all_cores(sets_from, list(range(len(of)))):  # in order: the same sets are too many on every machine
         made.append(out)
         total += len(out)
-        if total > MOST_SETS:
-            raise TooLarge(f"more than {MOST_SETS:,} sets of {size} are forbidden")
+        if total > limits.sets:
+            raise TooLarge(too_many)
     return np.concatenate(made).astype(np.int64)

@@ -5,7 +5,7 @@
 >>> len(greedy(even, seed=0))
 3
 
-How far it comes depends on how often rules were asked, and not on the clock: one seed gives one construction.
+How far it comes depends on the number of calls of rules, not on the clock: one seed gives one construction.
 """
 
 import random
@@ -15,24 +15,26 @@ from typing import Any
 
 import numpy as np
 
-from handloom.discover.problem import Problem, arity, asked
+from handloom.discover.problem import Problem, arity, call_rule
+from handloom.discover.search.result import Stop, never_stop
 from handloom.discover.spaces import Construction
 
-LEAST_ASKED, MOST_ASKED = 200, 50_000  # questions to rules; of most rules all of them take a fraction of a second
+LEAST_CALLS, MOST_CALLS = 200, 50_000  # of rules; for most rules all of them take a fraction of a second
+LOOK = 100  # calls between two calls of `stop`
 
 
-def greedy(problem: Problem, seed: int, stop: Callable[[], bool] = lambda: False) -> Construction:
-    """As many elements as can be taken with MOST_ASKED questions, or with fewer if `stop` says so; of words and
+def greedy(problem: Problem, seed: int, stop: Stop = never_stop) -> Construction:
+    """The elements that can be taken with MOST_CALLS calls of rules, or with fewer if `stop` says so; of words and
     permutations the first one."""
     space, order = problem.space, list(range(len(problem.space.elements)))
     if not space.is_subset:
         return tuple(range(space.length)) if space.kind == "permutation" else (0,) * space.length
     random.Random(seed).shuffle(order)
-    chosen, left = list[int](), MOST_ASKED
+    chosen, left = list[int](), MOST_CALLS
     rows_of, missing = listed(problem)
 
     def over() -> bool:
-        return left == 0 or (left <= MOST_ASKED - LEAST_ASKED and stop())
+        return left == 0 or (left <= MOST_CALLS - LEAST_CALLS and stop())
 
     for new in order:
         if over():
@@ -42,7 +44,7 @@ def greedy(problem: Problem, seed: int, stop: Callable[[], bool] = lambda: False
             continue
         for forbidden in answers(problem, chosen, new):
             left -= 1
-            if forbidden or (left % 100 == 0 and over()):
+            if forbidden or (left % LOOK == 0 and over()):
                 break
         else:
             chosen.append(new)
@@ -51,7 +53,7 @@ def greedy(problem: Problem, seed: int, stop: Callable[[], bool] = lambda: False
 
 
 def listed(problem: Problem) -> tuple[Callable[[int], Any], Any]:
-    """Which of the listed sets an element is in, and of each set how many of its elements are not chosen yet."""
+    """A function from an element to its listed sets; and for each set the number of elements not chosen yet."""
     rows = problem.set_rows
     row, column = np.nonzero(rows >= 0)
     elements = rows[row, column]
@@ -61,13 +63,13 @@ def listed(problem: Problem) -> tuple[Callable[[int], Any], Any]:
 
 
 def answers(problem: Problem, chosen: list[int], new: int) -> Iterator[bool]:
-    """What the rules say of an element with each few of those that are chosen: whether they are forbidden."""
+    """What the rules return for an element with every few of the chosen ones: whether they are forbidden."""
     elements = problem.space.elements
     for rule in problem.rules:
         for others in combinations(chosen, arity(rule) - 1):
-            yield asked(problem, rule, [elements[i] for i in sorted((*others, new))])
+            yield call_rule(problem, rule, [elements[i] for i in sorted((*others, new))])
 
 
 def allowed(problem: Problem, chosen: list[int], new: int) -> bool:
-    """Whether no rule forbids an element beside those that are chosen."""
+    """Whether no rule forbids an element beside the chosen ones."""
     return not any(answers(problem, chosen, new))

@@ -4,7 +4,7 @@
     permutations    two values exchanged, a block reversed, one value moved
     subsets         an element put in or taken out, one exchanged for another
 
-If something is forbidden, those are taken out first that would complete a forbidden set: a subset is always legal.
+Before an element is put in, others are taken out until it completes no forbidden set: a subset is always legal.
 """
 
 from collections.abc import Callable
@@ -14,8 +14,7 @@ import numpy as np
 
 from handloom.core.arrays import Array
 from handloom.discover.problem import Problem, arity
-from handloom.discover.search.compiling import kernel
-from handloom.discover.search.forbidden import Test, compiled, coordinates
+from handloom.discover.search.compiling import Test, compiled, coordinates, kernel
 from handloom.discover.search.orbit_search import below
 
 Conflict = Callable[[Any, int], int]
@@ -49,8 +48,8 @@ class Chosen(NamedTuple):
     place: Array  # (elements,) where an element stands in this order
     counts: Array  # (2,) how many are chosen; how many were put in or taken out by the last change
     log: Array  # those that were
-    others: Array  # those that an element may not be beside
-    asked: Array  # (5,) the elements that a rule is asked about
+    others: Array  # those that would complete a forbidden set with an element
+    asked: Array  # (5,) the elements that a rule was last called with
     xy: Array  # the elements' coordinates
     sets: Array  # (sets, k) listed as forbidden, filled up with −1
     starts: Array  # (elements + 1,) where an element's rows begin
@@ -59,7 +58,7 @@ class Chosen(NamedTuple):
 
 @kernel()
 def move(conflict: Any, s: Any) -> bool:
-    rearrange(s)  # by itself, for Numba keeps nothing on disk that takes a function
+    rearrange(s)  # a kernel of its own: Numba caches none on disk that takes a function
     return True
 
 
@@ -139,7 +138,7 @@ def undo_flips(s: Any) -> None:
 
 @kernel()
 def put_in(conflict: Any, s: Any, elements: Array) -> None:
-    """Those of the elements that can be together, in the order given."""
+    """Put in the elements, in the order given, as far as they are legal together."""
     for element in elements:
         s.counts[1] = 0
         if conflict(s, element) == 0:
@@ -153,7 +152,7 @@ def nothing(s: Any, element: int) -> int:
 
 @kernel(cache=True)
 def listed(s: Any, element: int) -> int:
-    """With how many chosen ones, then in `others`, an element is a listed set: 0 if with none, −1 if it alone is."""
+    """The number of chosen elements, written to `others`, that form a listed set with this one; −1 if it is one."""
     for i in range(s.starts[element], s.starts[element + 1]):
         number = 0
         for other in s.sets[s.rows[i]]:
@@ -169,7 +168,7 @@ def listed(s: Any, element: int) -> int:
 
 @kernel(no_cpython_wrapper=True)
 def broken(test: Any, size: int, s: Any, element: int) -> int:
-    """The same for a rule, of so many elements."""
+    """The same for a rule of `size` elements."""
     count, number, at = s.counts[0], size - 1, s.others
     order, asked, xy = s.order, s.asked, s.xy
     for i in range(number):
@@ -193,7 +192,7 @@ def broken(test: Any, size: int, s: Any, element: int) -> int:
 
 @kernel(cache=True)
 def ask(asked: Array, element: int, order: Array, at: Array, number: int) -> None:
-    """The element and those that stand there in the order, ascending, for a rule may be about which comes first."""
+    """Write the element and those at these places of the order, ascending: a rule may depend on which comes first."""
     asked[0] = element
     for i in range(number):
         other, j = order[at[i]], i + 1
@@ -204,7 +203,7 @@ def ask(asked: Array, element: int, order: Array, at: Array, number: int) -> Non
 
 
 def conflict_of(problem: Problem) -> Conflict:
-    """All that is forbidden in one function."""
+    """Everything that is forbidden, as one function."""
     conflict: Conflict = listed if problem.sets else nothing
     for rule in problem.rules:
         conflict = either(conflict, compiled(problem, rule), arity(rule))
@@ -221,7 +220,7 @@ def either(one: Conflict, test: Test, size: int) -> Conflict:
 
 
 def tables(problem: Problem) -> tuple[Array, ...]:
-    """For a subset: the cells of the elements, their coordinates, the listed sets, and those that an element is in."""
+    """For a subset: the cells of the elements, their coordinates, the listed sets, and the sets of each element."""
     space, size = problem.space, len(problem.space.elements)
     if space.kind == "graph":
         cells = np.array([(u * space.sides[0] + v, v * space.sides[0] + u) for u, v in space.elements], np.int64)

@@ -1,7 +1,7 @@
-"""Search among the legal sets of orbits, compiled by Numba: add what is free, swap what is blocked once, ruin, go on.
+"""Search among the legal sets of orbits, compiled by Numba: add a free orbit, swap one that is blocked once, or ruin.
 
-The state knows for every orbit how many forbidden sets it would complete (`blocked`). Orbits that are chosen, that are
-free (blocked by nothing) and that are blocked once are kept in lists, so that a step looks at nothing else:
+The state knows for every orbit how many forbidden sets it would complete (`blocked`). Orbits that are chosen, free
+(blocked by nothing) or blocked once are kept in lists, so that a step looks at nothing else:
 
     free            add one of them, at random
     blocked once    put it in for one of those that block it; what was taken out may not come back for a while (tabu)
@@ -13,6 +13,7 @@ Adding and removing take time in proportion to the number of orbits chosen (conf
 All randomness is in the state, so that a search in many short runs is the same as in one long one.
 """
 
+import time
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -21,17 +22,24 @@ import numpy as np
 from handloom.core.arrays import Array
 from handloom.discover.search.compiling import kernel
 from handloom.discover.search.conflicts import Conflicts
+from handloom.discover.search.result import SearchResult, Stop, never_stop
+from handloom.discover.search.symmetry import Orbits
+from handloom.discover.spaces import Construction
 
 CHOSEN, FREE, ONCE = 0, 1, 2  # the lists
 STEP, SCORE, BEST, RUINED = 0, 1, 2, 3  # the numbers: of steps, the score, the best score, the step of the last ruin
 
+CHUNK = 0.05  # seconds between two calls of `stop`: soon enough for a user, and rare beside a million steps per second
+FIRST_CHUNK, LEAST_CHUNK, GROWTH = 100, 10, 10.0  # steps of the first chunk and of any; each grows at most tenfold
+NEVER = 1 << 20  # `blocked` of an orbit that is forbidden by itself: more than sets that can ever block another
+TRIED = 8  # draws from a list for an orbit that is not tabu
 TENURE = 1  # steps for which an orbit that was taken out is tabu, at least
 PATIENCE = 500  # steps without a better score, after which some are taken out
 HEAT = 0.5  # how readily a heavy orbit is swapped for a lighter one, in weights of the heaviest
 
 
 class State(NamedTuple):
-    """Where a search stands."""
+    """The position of a search."""
 
     lists: Array  # (3, M)
     place: Array  # (M,) where an orbit stands in its list
@@ -42,18 +50,54 @@ class State(NamedTuple):
     filled: Array  # (H,) how many orbits of a forbidden set are chosen
     numbers: Array  # (4,)
     random: Array  # (1,) of xorshift64*
-    best: Array  # (M,) the best that was chosen
+    best: Array  # (M,) what was chosen at the best score
+
+
+class OrbitSearch:
+    """Search among the legal unions of orbits. It may run in several threads at once."""
+
+    def __init__(self, orbits: Orbits, tables: Conflicts) -> None:
+        self.orbits, self.tables = orbits, tables
+
+    def run(self, seed: int, steps: int, start: Construction | None = None, stop: Stop = never_stop) -> SearchResult:
+        state = begin(self.tables, seed, self.orbits_in(start or ()))
+        done, chunk = 0, FIRST_CHUNK
+        while done < steps and not stop():
+            chunk = min(chunk, steps - done)
+            began = time.perf_counter()
+            run(self.tables, state, chunk)
+            done += chunk
+            seconds = max(time.perf_counter() - began, 1e-6)
+            chunk = max(LEAST_CHUNK, int(chunk * min(GROWTH, CHUNK / seconds)))
+        return SearchResult(self.union(state.best), int(state.numbers[BEST]), done)
+
+    def orbits_in(self, start: Construction) -> list[int]:
+        """The orbits of which the start contains something, those first of which it contains most."""
+        inside = np.bincount(self.orbits.of[list(start)], minlength=len(self.orbits.members)) / self.orbits.weights
+        order = np.argsort(-inside, kind="stable")
+        return [int(orbit) for orbit in order[: np.count_nonzero(inside)]]
+
+    def union(self, chosen: Any) -> Construction:
+        parts = [self.orbits.members[orbit] for orbit in np.nonzero(chosen)[0]]
+        return tuple(sorted(np.concatenate(parts).tolist())) if parts else ()
+
+    def whole_share(self, construction: Construction) -> float:
+        """The share of a construction that is whole orbits."""
+        if not construction:
+            return 0.0
+        inside = np.bincount(self.orbits.of[list(construction)], minlength=len(self.orbits.members))
+        return float(inside[inside == self.orbits.weights].sum() / len(construction))
 
 
 def begin(conflicts: Conflicts, seed: int, start: Iterable[int] = ()) -> State:
-    """A state with those of the orbits that can be chosen together, taken in the order given."""
+    """A state with the start's orbits, in the order given, as far as they can be chosen together."""
     size = len(conflicts.weights)
     state = State(
         lists=np.zeros((3, size), np.int64),
         place=np.zeros(size, np.int64),
         counts=np.zeros(3, np.int64),
         chosen=np.zeros(size, np.bool_),
-        blocked=np.where(conflicts.never, 1 << 20, 0).astype(np.int64),
+        blocked=np.where(conflicts.never, NEVER, 0).astype(np.int64),
         tabu=np.zeros(size, np.int64),
         filled=np.zeros(len(conflicts.sets), np.int64),
         numbers=np.zeros(4, np.int64),
@@ -76,7 +120,7 @@ def prepare(c: Conflicts, s: State, start: Array) -> None:
 
 @kernel(cache=True)
 def run(c: Conflicts, s: State, steps: int, patience: int = PATIENCE, tenure: int = TENURE) -> None:
-    """So many steps more."""
+    """That many more steps."""
     heat = HEAT * heaviest(c)
     for _ in range(steps):
         s.numbers[STEP] += 1
@@ -99,8 +143,8 @@ def heaviest(c: Conflicts) -> int:
 
 @kernel(cache=True, no_cpython_wrapper=True)
 def pick(s: State, which: int) -> int:
-    """One at random out of a list that is not tabu; −1 if a few draws give none."""
-    for _ in range(8):
+    """A random orbit of a list that is not tabu; −1 if a few draws give none."""
+    for _ in range(TRIED):
         if s.counts[which] == 0:
             return -1
         orbit = s.lists[which, below(s, s.counts[which])]
@@ -111,7 +155,7 @@ def pick(s: State, which: int) -> int:
 
 @kernel(cache=True, no_cpython_wrapper=True)
 def swap(c: Conflicts, s: State, heat: float, tenure: int) -> None:
-    """Put in an orbit that is blocked once, for one that blocks it; or, if there is none, take one out."""
+    """Put in an orbit that is blocked once, for one that blocks it; if there is none, take one out."""
     orbit, out = pick(s, ONCE), -1
     if orbit >= 0:
         out = blocker(c, s, orbit)
@@ -144,13 +188,13 @@ def blocker(c: Conflicts, s: State, orbit: int) -> Any:
     for i in range(c.pair_starts[orbit], c.pair_starts[orbit + 1]):
         if s.chosen[c.pairs[i]]:
             return c.pairs[i]
-    if len(c.thirds):
+    if len(c.triples):
         for k in range(s.counts[CHOSEN]):
             other = s.lists[CHOSEN, k]
             at = orbit * len(s.chosen) + other
-            for i in range(c.third_starts[at], c.third_starts[at + 1]):
-                if s.chosen[c.thirds[i]]:
-                    return other if below(s, 2) else np.int64(c.thirds[i])
+            for i in range(c.triple_starts[at], c.triple_starts[at + 1]):
+                if s.chosen[c.triples[i]]:
+                    return other if below(s, 2) else np.int64(c.triples[i])
     for i in range(c.row_starts[orbit], c.row_starts[orbit + 1]):
         row = c.sets[c.rows[i]]
         if s.filled[c.rows[i]] == size_of(row) - 1:
@@ -211,14 +255,14 @@ def remove(c: Conflicts, s: State, orbit: int) -> None:
 
 @kernel(cache=True, no_cpython_wrapper=True)
 def shift_all(c: Conflicts, s: State, orbit: int, by: int) -> None:
-    """What pairs and triples with this orbit block, once more or once less."""
+    """Count what pairs and triples with this orbit block once more, or once less."""
     for i in range(c.pair_starts[orbit], c.pair_starts[orbit + 1]):
         shift(s, c.pairs[i], by)
-    if len(c.thirds):
+    if len(c.triples):
         for k in range(s.counts[CHOSEN]):
             at = orbit * len(s.chosen) + s.lists[CHOSEN, k]
-            for i in range(c.third_starts[at], c.third_starts[at + 1]):
-                shift(s, np.int64(c.thirds[i]), by)
+            for i in range(c.triple_starts[at], c.triple_starts[at + 1]):
+                shift(s, np.int64(c.triples[i]), by)
 
 
 @kernel(cache=True, no_cpython_wrapper=True)
@@ -232,7 +276,7 @@ def missing(s: State, row: Array, orbit: int) -> int:
 
 @kernel(cache=True, no_cpython_wrapper=True)
 def shift(s: State, orbit: Any, by: int) -> None:
-    """An orbit is blocked by one set more, or by one less."""
+    """Count one set more that blocks an orbit, or one less."""
     if s.blocked[orbit] < 2:
         leave(s, FREE + s.blocked[orbit], orbit)
     s.blocked[orbit] += by

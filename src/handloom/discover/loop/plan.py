@@ -1,4 +1,4 @@
-"""How a run of discovery goes: all but the problem, in one frozen value that goes into the run's folder."""
+"""The plan of a run: what a generation is made of, in one frozen value that is stored in the run's folder."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -11,8 +11,8 @@ AUTO = "auto"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
-    """What a generation is made of. With the same settings and no limit of time a run gives the same result."""
+class Plan:
+    """With the same plan and without a limit of time, a run gives the same result."""
 
     seed: int = setting(0, "one seed gives one result", RUN, 0)
     model: bool = setting(True, "search alone, without training a model", MODEL)
@@ -43,5 +43,5 @@ class Settings:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, values: Any) -> "Settings":
+    def from_json(cls, values: Any) -> "Plan":
         return cls(**checked(values, cls))

@@ -1,0 +1,55 @@
+"""Which search comes next: under which symmetry, from what, for how long."""
+
+import numpy as np
+
+from handloom.discover.loop.setup import Setup
+from handloom.discover.loop.state import State
+from handloom.discover.search.attempts import ANY, Attempt
+from handloom.discover.search.symmetry import NONE
+
+TRIES = 4  # attempts after which a symmetry can be dropped,
+NEAR = 0.9  # if it has not led to this share of the best score
+
+
+def next_attempt(setup: Setup, state: State, from_pool: bool) -> Attempt:
+    """The symmetries in turn, but every other time one that did best, or a start from the pool; the lengths for each
+    follow Luby's sequence."""
+    seed = next_seed(setup, state)
+    if from_pool and state.number % 2 and state.ledger.pool.members:
+        members = state.ledger.pool.best()
+        chosen = members[int(np.random.default_rng(seed).integers(len(members)))]
+        symmetry = ANY if state.number % 4 == 1 else NONE  # keep its symmetry, or break it
+        return Attempt(symmetry, seed, length(setup, state, "pool"), chosen.construction)
+    some = promising(setup, state, 1.0 if state.number % 4 < 2 else NEAR) or setup.symmetries
+    symmetry = some[state.number // 4 % len(some)]
+    return Attempt(symmetry, seed, length(setup, state, symmetry))
+
+
+def promising(setup: Setup, state: State, share: float) -> list[str]:
+    """The symmetries that reached this share of the best score; if it is below 1, also those tried fewer than TRIES
+    times."""
+    best_under = {name: state.ledger.best_under.get(name, 0) for name in setup.symmetries}
+    enough = share * max(best_under.values())
+    new = [name for name in setup.symmetries if share < 1.0 and state.turns[name] < TRIES]
+    return [name for name, best in best_under.items() if best >= enough > 0 or name in new]
+
+
+def length(setup: Setup, state: State, what: str) -> int:
+    """The steps of the next attempt of a kind."""
+    state.turns[what] += 1
+    return setup.plan.steps * luby(state.turns[what])
+
+
+def next_seed(setup: Setup, state: State) -> int:
+    state.number += 1
+    return (setup.plan.seed << 40) + state.number
+
+
+def luby(i: int) -> int:
+    """1, 1, 2, 1, 1, 2, 4, 1, …: how long to search if nobody knows how long is best (Luby, Sinclair, Zuckerman).
+
+    >>> [luby(i) for i in range(1, 16)]
+    [1, 1, 2, 1, 1, 2, 4, 1, 1, 2, 1, 1, 2, 4, 8]
+    """
+    k = i.bit_length()
+    return 1 << (k - 1) if i == (1 << k) - 1 else luby(i - (1 << (k - 1)) + 1)

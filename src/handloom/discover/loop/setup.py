@@ -1,0 +1,53 @@
+"""The set-up of a run: everything that it is given and that does not change while it runs."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+from handloom.core import HandloomError
+from handloom.core.errors import shown
+from handloom.discover.loop.executors import WORKERS
+from handloom.discover.loop.plan import AUTO, Plan
+from handloom.discover.loop.progress import Progress
+from handloom.discover.problem import Number, Problem
+from handloom.discover.records.store import Store
+from handloom.discover.search.attempts import symmetry_names
+from handloom.runs import Folder, check_device
+
+
+def ignore(progress: Progress) -> None:
+    """Nobody watches."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setup:
+    """A problem, a plan for its generations, where to keep what is found, when to stop, and who computes."""
+
+    problem: Problem
+    plan: Plan
+    store: Store
+    folder: Folder | None = None
+    seconds: float | None = None  # the limits, with those before it was resumed
+    generations: int | None = None
+    until: Number | None = None  # the score at which to stop
+    on: str = "threads"  # who searches (executors.py)
+    device: str = "cpu"  # where the model is trained
+    now: Callable[[], float] = time.monotonic  # the clock
+    began: float | None = None  # by this clock; by default, when the workers are ready
+    watch: Callable[[Progress], None] = ignore
+
+    def __post_init__(self) -> None:
+        check_device(self.device)
+        if self.on not in WORKERS:
+            raise HandloomError(f"no workers called {shown(self.on)}; there are {' and '.join(WORKERS)}")
+        known = symmetry_names(self.problem)
+        if self.plan.symmetry not in (AUTO, *known):
+            raise HandloomError(
+                f"{self.problem} has no symmetry {shown(self.plan.symmetry)}; it has {', '.join(known)}, or auto"
+            )
+
+    @cached_property
+    def symmetries(self) -> list[str]:
+        """Those under which to search."""
+        return symmetry_names(self.problem) if self.plan.symmetry == AUTO else [self.plan.symmetry]

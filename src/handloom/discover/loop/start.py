@@ -1,0 +1,223 @@
+"""Start or resume a run of discovery, with or without a folder.
+
+run.json              the problem, the plan, the store
+metrics.jsonl         one line per generation
+state.json            the pool and the position of the run, after its last whole generation
+records.jsonl         the records of the store that the run has found, and how
+model.safetensors     the model, a model file like any other; with checkpoint.safetensors its training resumes
+problem.py            a copy of the user's own file, if the problem is one
+page.html             the run as a page
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from handloom.core import HandloomError
+from handloom.core.files import one_line
+from handloom.discover.catalogue import problem_named
+from handloom.discover.loop.executors import Lost
+from handloom.discover.loop.ledger import RECORDS
+from handloom.discover.loop.loop import run
+from handloom.discover.loop.plan import Plan
+from handloom.discover.loop.progress import Progress
+from handloom.discover.loop.setup import Setup
+from handloom.discover.loop.state import STATE, Line, State, restored
+from handloom.discover.model.torchrun import join
+from handloom.discover.problem import Problem
+from handloom.discover.records.store import Record, Store
+from handloom.runs.folder import PROBLEM_COPY, Folder, damaged
+from handloom.tasks.user_file import python_file
+
+PathText = str | os.PathLike[str]
+
+
+@dataclass
+class Discovery:
+    """A run: what it was given, its state, and its results."""
+
+    setup: Setup
+    state: State
+
+    def run(self, watch: Callable[[Progress], None] | None = None) -> "Discovery":
+        """Run until a limit is reached or Ctrl-C. `watch` is called several times per second."""
+        self.setup = replace(self.setup, watch=watch) if watch else self.setup
+        folder = self.setup.folder
+        try:
+            run(self.setup, self.state)
+        except HandloomError as error:
+            began = isinstance(error, Lost) or self.records or self.lines
+            if folder and not began:
+                folder.remove()  # nothing is left of a run that never began
+            raise
+        finally:
+            if folder:
+                folder.release()
+        return self
+
+    @property
+    def best(self) -> Record | None:
+        """The best record of this run."""
+        return self.state.ledger.best
+
+    @property
+    def records(self) -> list[Record]:
+        """The records of this run, in the order in which they were found."""
+        return self.state.ledger.records
+
+    @property
+    def lines(self) -> list[Line]:
+        """One line of metrics per generation."""
+        return self.state.lines
+
+    @property
+    def generation(self) -> int:
+        """The number of generations done."""
+        return self.state.generation
+
+    @property
+    def steps(self) -> int:
+        """Steps of search."""
+        return self.state.steps
+
+    @property
+    def halted(self) -> bool:
+        """Whether Ctrl-C ended it."""
+        return self.state.halted
+
+    @property
+    def problem(self) -> Problem:
+        return self.setup.problem
+
+    @property
+    def settings(self) -> Plan:
+        return self.setup.plan
+
+    @property
+    def store(self) -> Store:
+        return self.setup.store
+
+    @property
+    def folder(self) -> Path | None:
+        return self.setup.folder.path if self.setup.folder else None
+
+    @property
+    def made(self) -> Sequence[Path]:
+        """The folders that were made for it."""
+        return self.setup.folder.made if self.setup.folder else ()
+
+    def elapsed(self) -> float:
+        """Seconds of the run, with those before it was resumed."""
+        return self.state.clock.elapsed()
+
+
+def discover(problem: str | Problem, **how: Any) -> Discovery:
+    """Look for constructions: `seconds`, `generations` or `until` say when to stop, `store` and `folder` where to keep
+    what is found; everything else is a field of Plan. `discover("isosceles:n=10", seconds=5).best.score`"""
+    return begin(problem, **how).run()
+
+
+def begin(
+    problem: str | Problem,
+    *,
+    store: PathText = "records.sqlite",
+    folder: PathText | bool | None = None,
+    seconds: float | None = None,
+    generations: int | None = None,
+    until: float | None = None,
+    on: str = "threads",
+    device: str = "cpu",
+    began: float | None = None,
+    **plan: Any,
+) -> Discovery:
+    """A new run, not yet started. With folder=True its folder is the next free one under runs/; without a folder only
+    the records are kept."""
+    join()
+    setup = Setup(
+        problem=problem_named(problem) if isinstance(problem, str) else problem,
+        plan=Plan.from_json(plan),
+        store=Store.open(store),
+        seconds=seconds,
+        generations=generations,
+        until=until,
+        on=on,
+        device=device,
+        began=began,
+    )
+    if folder is None or folder is False:
+        return Discovery(setup, State.new(setup))
+    name = problem if isinstance(problem, str) else None
+    made = Folder.create(None if folder is True else Path(folder), name or "run")
+    try:
+        setup = replace(setup, folder=made)
+        write_about(setup, made, name)
+        return Discovery(setup, State.new(setup))
+    except BaseException:
+        made.remove()
+        raise
+
+
+def write_about(setup: Setup, folder: Folder, name: str | None) -> None:
+    """Write run.json, and a copy of the user's file if the name is one."""
+    about = {
+        "problem": setup.problem.name,
+        "asked": name,
+        "settings": setup.plan.to_json(),
+        "seed": setup.plan.seed,
+        "store": str(setup.store.path.absolute()),
+    }
+    if name and (file := python_file(name)):
+        path, parameters = file
+        folder.copy_python(path, PROBLEM_COPY)
+        about["asked"] = PROBLEM_COPY + (f":{parameters}" if parameters else "")
+    folder.write_about("discover", about)
+
+
+def reopen(
+    folder: PathText,
+    store: PathText | None = None,
+    on: str = "threads",
+    device: str = "cpu",
+    seconds: float | None = None,
+    **limits: Any,
+) -> Discovery:
+    """A run as it was after its last whole generation, not yet started. `seconds` are counted from now; `limits` are
+    generations, until and began."""
+    join()
+    path, kept = Path(folder), Folder(Path(folder))
+    about = kept.about("discover", needed=("problem", "asked", "settings", "store"))
+    if not all(isinstance(about[key], str | None) for key in ("problem", "asked", "store")):
+        raise damaged(path / "run.json", "problem, asked and store must be text")
+    if about["asked"] is None:
+        raise HandloomError(f"cannot resume {path}: its problem was made in Python, and has no name to find it by")
+    asked = str(path / about["asked"]) if about["asked"].startswith(PROBLEM_COPY) else about["asked"]
+    setup = Setup(
+        problem=replace(problem_named(asked), name=about["problem"]),
+        plan=Plan.from_json(about["settings"]),
+        store=Store.open(store or about["store"]),
+        folder=kept,
+        on=on,
+        device=device,
+        **limits,
+    )
+    kept.hold()
+    try:
+        return resumed(setup, kept, seconds)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        kept.release()
+        if isinstance(error, HandloomError):
+            raise
+        raise damaged(path / STATE, one_line(error)) from error
+
+
+def resumed(setup: Setup, folder: Folder, seconds: float | None) -> Discovery:
+    """The run with its state, lines and records; what came after the last whole generation is cut off."""
+    state = restored(setup, folder)
+    state.lines = [line for line in folder.lines() if line["generation"] < state.generation]
+    state.ledger.restore_records(records := folder.lines(RECORDS))
+    folder.rewrite(state.lines)
+    folder.rewrite(records, RECORDS)
+    limit = None if seconds is None else seconds + state.clock.before
+    return Discovery(replace(setup, seconds=limit), state)
