@@ -34,7 +34,7 @@ def test_a_score_of_functions_that_take_no_python_numbers_is_asked_with_numpys()
     problem = Problem(word(4, "abc"), score=lambda w: int(np.bincount(w).max()))
     assert verdict(problem, (2, 2, 2, 0)).score == 3
     problem = Problem(word(64, "ab"), score=lambda w: np.bincount(w)[1] * np.int64(2) ** 62 * np.int64(2))
-    with pytest.raises(HandloomError, match="beyond 64 bits"):
+    with pytest.raises(HandloomError, match="exceed 64 bits"):
         verdict(problem, (1,) * 64)
 
 

@@ -223,6 +223,11 @@ def stored():
     return json.loads((DOCS / "wagner.json").read_text())
 
 
+def words_of(page):
+    """The text of a page without its line breaks."""
+    return " ".join((DOCS / page).read_text().split())
+
+
 def label(settings):
     attempted = "symmetric" if settings["symmetry"] == ALL else "any"
     return f"`{settings['tokens']}`, {attempted}{', smaller n too' if settings['with_smaller'] else ''}"
@@ -273,7 +278,7 @@ def test_the_page_says_what_the_stored_results_say():
 
 def test_the_page_says_what_came_of_more_attempts_and_more_steps():
     (result,) = json.loads((DOCS / "wagner-100k.json").read_text())
-    sampled, text = result["sampled"], (DOCS / "wagner.md").read_text()
+    sampled, text = result["sampled"], words_of("wagner.md")
     assert (result["settings"]["count"], result["settings"]["steps"]) == (100_000, 60_000)
     assert (
         f"of 1,000 strings {sampled['malformed']} are malformed, {sampled['legal']} legal, "
@@ -290,7 +295,7 @@ def odd_share(stats):
 def test_the_page_says_how_many_sizes_are_odd():
     (result,) = [r for r in stored() if label(r["settings"]) == "`sparse`, symmetric"]
     attempted, sampled = odd_share(result["attempts"]), odd_share(result["sampled"]["points"])
-    text = (DOCS / "wagner.md").read_text()
+    text = words_of("wagner.md")
     assert re.search(rf"symmetric attempts {attempted} have an odd number of points, [^;.]* {sampled};", text)
 
 
