@@ -15,11 +15,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 
 from handloom.discover.loop.executors import Executor, executor_for
-from handloom.discover.loop.model_turn import adapt_temperature, propose, train
+from handloom.discover.loop.model_turn import adapt_temperature, propose, train_model
 from handloom.discover.loop.progress import Stage, statistics_of
 from handloom.discover.loop.schedule import luby, next_attempt, next_seed
 from handloom.discover.loop.setup import Setup
-from handloom.discover.loop.state import Line, State, deadline, over, save, show
+from handloom.discover.loop.state import Line, State, deadline, over, save_state, show_progress
 from handloom.discover.problem import Number
 from handloom.discover.search.attempts import ANY, Attempt, Outcome, symmetry_names
 from handloom.discover.search.result import Stop
@@ -39,12 +39,12 @@ def run(setup: Setup, state: State) -> None:
     ):
         state.clock.since = setup.now() if setup.began is None else setup.began
         state.ledger.add_greedy(lambda: over(setup, state))
-        show(setup, state, "preparing", 0.0)
+        show_progress(setup, state, "preparing", 0.0)
         while not over(setup, state) and (setup.generations is None or state.generation < setup.generations):
             state.lines.append(one_generation(setup, state, executor))
             state.generation += 1
-            save(setup, state)
-    show(setup, state, "done", 1.0)
+            save_state(setup, state)
+    show_progress(setup, state, "done", 1.0)
 
 
 def one_generation(setup: Setup, state: State, executor: Executor) -> Line:
@@ -74,10 +74,10 @@ def with_model(setup: Setup, state: State, executor: Executor) -> Line:
         return over(setup, state)
 
     def report(done: float) -> None:
-        show(setup, state, "learning", done)
+        show_progress(setup, state, "learning", done)
 
-    train(setup, model, state.ledger.pool.best(), newest, deadline(setup, state), report, stop)
-    show(setup, state, "sampling", 0.0)
+    train_model(setup, model, state.ledger.pool.best(), newest, deadline(setup, state), report, stop)
+    show_progress(setup, state, "sampling", 0.0)
     proposals = [] if stop() else propose(setup, model, state.generation, deadline(setup, state))
     starts = [one.construction for one in proposals if one.construction is not None]
     new, known = split_new(state, starts)
@@ -142,7 +142,7 @@ def made(
     count = count or len(attempts)
     for i, outcome in enumerate(executor.outcomes(attempts, stop_and_show(setup, state, stage))):
         state.searching |= outcome is not None
-        show(setup, state, stage if state.searching else "preparing", (first + i) / count)
+        show_progress(setup, state, stage if state.searching else "preparing", (first + i) / count)
         if outcome is not None:
             state.steps += outcome.result.steps
             state.ledger.add(outcome, attempts[i], how, state.generation, state.clock.elapsed())
@@ -156,7 +156,7 @@ def stop_and_show(setup: Setup, state: State, stage: Stage) -> Stop:
 
     def stop() -> bool:
         if threading.get_ident() == here:  # the workers ask too
-            show(setup, state, stage if state.searching else "preparing", state.shown[1])
+            show_progress(setup, state, stage if state.searching else "preparing", state.shown[1])
         return over(setup, state)
 
     return stop

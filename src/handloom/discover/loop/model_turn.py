@@ -64,7 +64,7 @@ def all_spaces(setup: Setup, state: ModelState) -> list[Space]:
     return list(dict.fromkeys([setup.problem.space, *(space for space, _ in state.smaller)]))
 
 
-def train(
+def train_model(
     setup: Setup,
     state: ModelState,
     members: Sequence[Member],

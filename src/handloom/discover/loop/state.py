@@ -67,7 +67,7 @@ def deadline(setup: Setup, state: State) -> float | None:
 # The folder
 
 
-def save(setup: Setup, state: State) -> None:
+def save_state(setup: Setup, state: State) -> None:
     """Write the generation's line, and what resuming needs. A generation that was cut short will be repeated."""
     folder = setup.folder
     if folder is None:
@@ -106,7 +106,7 @@ def restored(setup: Setup, folder: Folder) -> State:
 # The watcher
 
 
-def show(setup: Setup, state: State, stage: Stage, done: float) -> None:
+def show_progress(setup: Setup, state: State, stage: Stage, done: float) -> None:
     """Call the watcher, at most every PAUSE seconds within a stage."""
     now = setup.now()
     if stage == state.shown[0] and now - state.shown[2] < PAUSE:
