@@ -13,7 +13,8 @@ from discoveries import metrics
 from handloom.cli.live import discovery as discovery_view
 from handloom.cli.live.discovery import DiscoveryView, line, picture, sparkline
 from handloom.discover import grid, word
-from handloom.discover.loop.progress import Progress, came_from
+from handloom.discover.loop.progress import Progress
+from handloom.discover.records.origin import came_from
 from handloom.view.svg.charts import finite
 
 MOMENT = Progress(

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from draws import random_model
 from handloom.core import Config, HandloomError, Vocab, generate
 from handloom.core.guides import Guide
-from handloom.core.regex import parse
+from handloom.core.regex import parse_regex
 from handloom.write import program
 
 ATOMS = ["0", "1", "a", r"\.", r"\\", ".", "[01]", "[^0]", "[0-9a]", r"[^\]a-]", r"\d", r"\w", r"\s", "[a-]", r"[\d-]"]
@@ -43,7 +43,7 @@ def matches(format, text):
 @given(FORMATS, st.lists(TEXTS, min_size=1, max_size=20))
 @settings(max_examples=400)
 def test_a_format_accepts_what_python_accepts(format, texts):
-    parsed = parse(format)
+    parsed = parse_regex(format)
     for text in texts:
         assert parsed.matches(text) == matches(format, text)
 
@@ -52,7 +52,7 @@ def test_a_format_accepts_what_python_accepts(format, texts):
 @settings(max_examples=1500)
 def test_any_text_is_a_format_as_in_python_or_gets_one_line(format, texts):
     try:
-        parsed = parse(format)
+        parsed = parse_regex(format)
     except HandloomError as error:
         assert str(error).startswith("format ")
         assert " at character " in str(error)
@@ -90,7 +90,7 @@ def test_any_text_is_a_format_as_in_python_or_gets_one_line(format, texts):
 )
 def test_what_is_no_format_is_refused_with_its_place(format, complaint):
     with pytest.raises(HandloomError) as caught:
-        parse(format)
+        parse_regex(format)
     assert complaint in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -101,8 +101,8 @@ def test_what_is_no_format_is_refused_with_its_place(format, complaint):
 def test_what_takes_others_forever_takes_a_moment(format):
     """Python's own matcher needs 2^n steps for some of these."""
     began = time.perf_counter()
-    parse(format).matches("01" * 200)
-    Guide(parse(format), Vocab.of("01", eos="<eos>"))
+    parse_regex(format).matches("01" * 200)
+    Guide(parse_regex(format), Vocab.of("01", eos="<eos>"))
     assert time.perf_counter() - began < 5
 
 
@@ -123,7 +123,7 @@ def model_over(vocab, seed=0, block=12):
 def completions(vocab, format, prompt, room):
     """All rows of at most so many tokens whose text matches, found by trying everything. (Python's own matcher could
     take hours for some.)"""
-    fits = parse(format).matches
+    fits = parse_regex(format).matches
     plain = [i for i, token in enumerate(vocab.tokens) if token not in vocab.specials]
     rows, found = [[]], []
     for _ in range(room + 1):
@@ -138,7 +138,7 @@ def test_the_allowed_tokens_are_those_from_which_a_match_can_still_be_reached(vo
     """Against the list of all completions, and refused exactly where that list is empty."""
     plain = [i for i, token in enumerate(vocab.tokens) if token not in vocab.specials]
     prompt = data.draw(st.lists(st.sampled_from(plain), max_size=2))
-    guide, ends = Guide(parse(format), vocab), vocab.eos is not None
+    guide, ends = Guide(parse_regex(format), vocab), vocab.eos is not None
     found = completions(vocab, format, prompt, room)
     if not found:
         with pytest.raises(HandloomError, match=r"fits it in this vocabulary|there is room for"):
@@ -262,7 +262,7 @@ def test_the_command_line_takes_a_format(tmp_path):
 
 def test_memory_is_given_up_when_states_are_many():
     """(0|1)*1(0|1){9} has 2^10 states; what was forgotten is found again."""
-    vocab, format = Vocab.of("01", bos="<end>", eos="<end>"), parse("(0|1)*1(0|1){9}")
+    vocab, format = Vocab.of("01", bos="<end>", eos="<end>"), parse_regex("(0|1)*1(0|1){9}")
     small, large, rng = Guide(format, vocab, kept=20), Guide(format, vocab), np.random.default_rng(0)
     for length in range(1, 40):
         state = small.begin(rng.integers(0, 2, length).tolist(), room=40)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from handloom.core import HandloomError
 from handloom.discover import Problem, copies, graph, grid, permutation, subsets, verdict, word
-from handloom.discover.problem import as_array
+from handloom.discover.problem import score_argument
 from handloom.discover.search import anneal
 from handloom.discover.search.anneal import Annealer, cycles
 from handloom.discover.search.compiling import fast
@@ -251,7 +251,7 @@ def test_every_state_on_the_way_is_legal_and_undone_exactly(name, seed):
         construction = one.read(state.flat)
         assert problem.space.read(problem.space.shown(construction)) == construction
         assert verdict(problem, construction).reason is None
-        assert (as_array(problem.space, construction).reshape(-1) == state.flat).all()
+        assert (score_argument(problem.space, construction).reshape(-1) == state.flat).all()
         if step % 2:
             undo(state)
             assert (state.flat == before).all()

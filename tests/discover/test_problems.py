@@ -11,7 +11,7 @@ import pytest
 from handloom.core import HandloomError
 from handloom.discover import Problem, grid, verdict
 from handloom.discover.catalogue import PROBLEMS, problem_named
-from handloom.discover.problem import arity, as_array
+from handloom.discover.problem import arity, score_argument
 from handloom.discover.problems import no_five_on_a_sphere, words
 from handloom.discover.problems.cap_set import KNOWN as CAPS
 from handloom.discover.problems.four_cycle_free import BOUNDS, EXACT
@@ -269,7 +269,7 @@ def test_compiled_scores_are_the_plain_ones(name):
         full = 0.2 + 0.8 * rng.random()
         some = np.flatnonzero(rng.random(len(space.elements)) < full) if space.is_subset else None
         drawn = rng.integers(0, len(space.elements), space.length) if some is None else some
-        array = as_array(space, tuple(drawn.tolist()))
+        array = score_argument(space, tuple(drawn.tolist()))
         assert fast(array) == problem.score(array)
         seen.add(int(problem.score(array)))
     assert len(seen) > 4

@@ -14,9 +14,9 @@ from discoveries import CYCLES, FAST, OPTIONS, run_discover
 from handloom.core import HandloomError
 from handloom.discover.catalogue import problem_named
 from handloom.discover.loop.ledger import Ledger
-from handloom.discover.loop.progress import started_from
 from handloom.discover.loop.start import begin, discover, reopen
 from handloom.discover.records.exchange import as_object
+from handloom.discover.records.origin import started_from
 from handloom.discover.records.store import Store
 from handloom.discover.search.attempts import Attempt, Searches
 from handloom.discover.search.symmetry import NONE

@@ -366,18 +366,18 @@ def test_a_model_can_be_trained_on(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_saved_model_comes_back_and_says_the_same(kind, tmp_path):
     model, path = random_model(kind), tmp_path / "model.safetensors"
-    cell_models.save(model, path)
-    again = cell_models.load(path)
+    cell_models.save_cells(model, path)
+    again = cell_models.load_cells(path)
     assert again.network == model.network
     assert (again.vocab.tokens, again.notes) == (model.vocab.tokens, model.notes)
     assert again(["ab", "c"], steps=8, temperature=1.0) == model(["ab", "c"], steps=8, temperature=1.0)
-    cell_models.save(again, tmp_path / "again.safetensors")
+    cell_models.save_cells(again, tmp_path / "again.safetensors")
     assert (tmp_path / "again.safetensors").read_bytes() == path.read_bytes()
 
 
 def test_a_damaged_file_is_refused_in_one_line(tmp_path):
     path = tmp_path / "model.safetensors"
-    cell_models.save(random_model("gru"), path)
+    cell_models.save_cells(random_model("gru"), path)
     data = path.read_bytes()
     with pytest.raises(HandloomError, match="it holds cells"):
         core_load(path)
@@ -391,7 +391,7 @@ def test_a_damaged_file_is_refused_in_one_line(tmp_path):
         assert damaged != data
         path.write_bytes(damaged)
         with pytest.raises(HandloomError, match=what) as error:
-            cell_models.load(path)
+            cell_models.load_cells(path)
         assert "\n" not in str(error.value)
 
 

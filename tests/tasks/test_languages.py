@@ -16,7 +16,7 @@ from handloom.tasks import strings as strings_module
 from handloom.tasks.fibonacci import fibonacci, mangle, mangled, renamed
 from handloom.tasks.grids import grid
 from handloom.tasks.rule_draws import random_strings
-from handloom.tasks.rules import parse
+from handloom.tasks.rules import parse_rule
 from handloom.tasks.strings import one_two, strings, two_twos
 from handloom.tasks.textfile import text_file
 
@@ -148,14 +148,14 @@ RULES = [  # each way to draw, alone and together
 
 
 def of_length(rule, alphabet, n):
-    return [text for text in map("".join, product(alphabet, repeat=n)) if parse(rule, alphabet).holds(text)]
+    return [text for text in map("".join, product(alphabet, repeat=n)) if parse_rule(rule, alphabet).holds(text)]
 
 
 @pytest.mark.parametrize("listed", [True, False], ids=["cases", "tries"])
 @pytest.mark.parametrize(("rule", "alphabet"), RULES)
 def test_lengths_are_equally_likely_and_so_are_strings_of_one_length(rule, alphabet, listed):
     """Pearson's test: the sum of squares stays within five deviations of its mean."""
-    draw = random_strings(parse(rule, alphabet), 4, 5, cases=100_000 if listed else 0, few=0)
+    draw = random_strings(parse_rule(rule, alphabet), 4, 5, cases=100_000 if listed else 0, few=0)
     every = {n: of_length(rule, alphabet, n) for n in (4, 5)}
     lengths = [n for n, texts in every.items() if texts]
     chances = {text: 1 / len(lengths) / len(every[n]) for n in lengths for text in every[n]}

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handloom.core import HandloomError
-from handloom.tasks.rules import LONGEST_TEXT, parse
+from handloom.tasks.rules import LONGEST_TEXT, parse_rule
 
 SHORTEST = 6  # of the strings that random rules are tried on
 
@@ -67,28 +67,28 @@ def by_python(text, string):
 
 @given(conditions, strings)
 def test_a_rule_means_what_it_means_in_python(text, string):
-    assert parse(text, "012").holds(string) == by_python(text, string)
+    assert parse_rule(text, "012").holds(string) == by_python(text, string)
 
 
 @given(st.lists(conditions, min_size=2, max_size=3), strings)
 def test_a_comma_is_an_and_that_binds_least(texts, string):
-    assert parse(", ".join(texts), "012").holds(string) == all(by_python(text, string) for text in texts)
+    assert parse_rule(", ".join(texts), "012").holds(string) == all(by_python(text, string) for text in texts)
 
 
 @given(comparisons, strings)
 def test_one_equals_sign_is_as_good_as_two(text, string):
-    assert parse(text.replace("==", "="), "012").holds(string) == by_python(text, string)
+    assert parse_rule(text.replace("==", "="), "012").holds(string) == by_python(text, string)
 
 
 @given(conditions, st.integers(SHORTEST, 50))
 def test_positions_are_the_digits_that_are_named(text, n):
     named = {eval(place, {"n": n}) for place in re.findall(r"s\[(.*?)\]", text)}
-    assert parse(text, "012").positions(n) == sorted({place if place > 0 else n + 1 + place for place in named})
+    assert parse_rule(text, "012").positions(n) == sorted({place if place > 0 else n + 1 + place for place in named})
 
 
 @given(conditions, strings)
 def test_conditions_hold_together_exactly_if_the_rule_does(text, string):
-    rule = parse(text, "012")
+    rule = parse_rule(text, "012")
     assert all(condition.holds(string) for condition in rule.conditions()) == rule.holds(string)
 
 
@@ -136,7 +136,7 @@ PIECES += [
 @given(st.text(max_size=40) | st.lists(st.sampled_from(PIECES), max_size=30).map("".join))
 def test_any_text_is_a_rule_or_is_refused_in_one_line(text):
     try:
-        rule = parse(text)
+        rule = parse_rule(text)
     except HandloomError as error:
         assert "\n" not in str(error)
         assert len(str(error)) < 400
@@ -150,15 +150,15 @@ def test_any_text_is_a_rule_or_is_refused_in_one_line(text):
 )
 def test_a_rule_that_is_deep_or_makes_large_numbers_is_refused(text):
     with pytest.raises(HandloomError, match=r"up to 30 deep|may pass 10\^18"):
-        parse(text)
+        parse_rule(text)
 
 
 def test_a_rule_has_a_longest_text_and_up_to_it_may_have_many_conditions():
     with pytest.raises(HandloomError, match=f"text of up to {LONGEST_TEXT} characters"):
-        parse("1" * (LONGEST_TEXT + 1))
+        parse_rule("1" * (LONGEST_TEXT + 1))
     many = ",".join(["s[1]==s[2]"] * 900)
-    assert parse(many).holds("11")
-    assert not parse(many).holds("01")
+    assert parse_rule(many).holds("11")
+    assert not parse_rule(many).holds("01")
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_a_rule_has_a_longest_text_and_up_to_it_may_have_many_conditions():
 )
 def test_what_is_wrong_is_said_with_its_place(text, complaint):
     with pytest.raises(HandloomError, match=complaint):
-        parse(text)
+        parse_rule(text)
 
 
 @pytest.mark.parametrize(
@@ -200,28 +200,28 @@ def test_what_is_wrong_is_said_with_its_place(text, complaint):
 )
 def test_a_digit_that_strings_do_not_have_is_refused(text, lengths, complaint):
     with pytest.raises(HandloomError, match=complaint):
-        parse(text).check(*lengths)
+        parse_rule(text).check(*lengths)
 
 
 def test_digits_that_all_strings_have_are_accepted():
-    parse("s[18]==s[47], s[18]==s[n-20], s[-50]==s[1]").check(50, 200)
+    parse_rule("s[18]==s[47], s[18]==s[n-20], s[-50]==s[1]").check(50, 200)
 
 
 def test_a_string_without_the_digit_does_not_satisfy_a_rule():
-    assert not parse("s[5]==s[n-2]").holds("00")
-    assert not parse("s[n-3]==0").holds("000")
+    assert not parse_rule("s[5]==s[n-2]").holds("00")
+    assert not parse_rule("s[n-3]==0").holds("000")
 
 
 def test_the_rules_of_the_talk_name_its_digits():
-    assert parse("s[13]==s[22]").positions(35) == [13, 22]
-    assert parse("s[18]==s[n-20]").positions(70) == [18, 50]
-    assert parse("s[-1]==s[-2]").positions(70) == [69, 70]
-    assert parse("s[18] = s[39], s[31] = s[44], s[4] = s[-28]").positions(70) == [4, 18, 31, 39, 43, 44]
+    assert parse_rule("s[13]==s[22]").positions(35) == [13, 22]
+    assert parse_rule("s[18]==s[n-20]").positions(70) == [18, 50]
+    assert parse_rule("s[-1]==s[-2]").positions(70) == [69, 70]
+    assert parse_rule("s[18] = s[39], s[31] = s[44], s[4] = s[-28]").positions(70) == [4, 18, 31, 39, 43, 44]
 
 
 def test_symbols_that_are_no_digits_are_compared_and_counted_but_not_added():
-    assert parse('s[1]=="a" and s[2]<s[3] and count(c)==1', "abc").holds("abc")
-    assert not parse("s[1] != 'a'", "abc").holds("abc")
+    assert parse_rule('s[1]=="a" and s[2]<s[3] and count(c)==1', "abc").holds("abc")
+    assert not parse_rule("s[1] != 'a'", "abc").holds("abc")
     for text, complaint in [
         ("s[1]+1==2", "expected a number at character 1, and a symbol is there"),
         ("s[1]==1", 'cannot compare a symbol with a number .* in quotes, as in s.1.=="a"'),
@@ -229,4 +229,4 @@ def test_symbols_that_are_no_digits_are_compared_and_counted_but_not_added():
         ('s[1]=="d"', "expected one symbol of the alphabet 'abc'"),
     ]:
         with pytest.raises(HandloomError, match=complaint):
-            parse(text, "abc")
+            parse_rule(text, "abc")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from handloom import HandloomError
 from handloom.discover import graph, grid, permutation, subsets, word
 from handloom.view.colours import BLUE, rgb
-from handloom.view.svg.constructions import Nest, draw, drawing, svg
+from handloom.view.svg.constructions import Nest, construction_drawing, draw_construction, svg
 from handloom.view.svg.drawing import Disc
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -77,7 +77,7 @@ def test_a_picture_of_points_has_a_disc_for_each_that_says_where_it_is():
 
 
 def test_a_permutation_is_drawn_as_its_matrix():
-    discs = [shape for shape in drawing(permutation(5), (2, 0, 4, 1, 3)).shapes if isinstance(shape, Disc)]
+    discs = [shape for shape in construction_drawing(permutation(5), (2, 0, 4, 1, 3)).shapes if isinstance(shape, Disc)]
     assert [disc.hint for disc in discs] == ["(0, 2)", "(1, 0)", "(2, 4)", "(3, 1)", "(4, 3)"]
     assert sorted(range(5), key=lambda i: discs[i].x) == [1, 3, 0, 4, 2]
 
@@ -140,12 +140,12 @@ def test_a_png_has_the_discs_where_the_svg_has_them(tmp_path):
     image = pytest.importorskip("matplotlib.image")
     space = grid(16, 16)
     construction = some_construction(space, 8)
-    pixels = image.imread(draw(space, construction, tmp_path / "a.png"))
-    shapes = drawing(space, construction)
+    pixels = image.imread(draw_construction(space, construction, tmp_path / "a.png"))
+    shapes = construction_drawing(space, construction)
     scale = pixels.shape[1] / shapes.width
     accent = pytest.approx(rgb(BLUE).tolist(), abs=0.01)
     for i, point in enumerate(space.elements):
-        (disc,) = [shape for shape in drawing(space, (i,)).shapes if isinstance(shape, Disc)]
+        (disc,) = [shape for shape in construction_drawing(space, (i,)).shapes if isinstance(shape, Disc)]
         pixel = list(pixels[round(disc.y * scale), round(disc.x * scale), :3])
         assert (pixel == accent) == (i in construction), point
 
@@ -155,15 +155,15 @@ def test_every_kind_can_be_written_as_a_png(space, tmp_path):
     pytest.importorskip("matplotlib")
     if len(space.elements) > 1000:
         space = grid(30, 30)
-    path = draw(space, some_construction(space, 5), tmp_path / "a.png", "$x_1$ & \x00 <b> \ud800 漢")
+    path = draw_construction(space, some_construction(space, 5), tmp_path / "a.png", "$x_1$ & \x00 <b> \ud800 漢")
     assert path.read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_file_is_the_svg_and_other_endings_are_refused(tmp_path):
     space = grid(3, 3)
-    assert draw(space, (0, 5), tmp_path / "a.svg", "t").read_text() == svg(space, (0, 5), "t") + "\n"
+    assert draw_construction(space, (0, 5), tmp_path / "a.svg", "t").read_text() == svg(space, (0, 5), "t") + "\n"
     with pytest.raises(HandloomError, match=r"name it \.svg or \.png"):
-        draw(space, (0, 5), tmp_path / "a.gif")
+        draw_construction(space, (0, 5), tmp_path / "a.gif")
     with pytest.raises(HandloomError, match="there is no folder"):
-        draw(space, (0, 5), tmp_path / "missing" / "a.svg")
+        draw_construction(space, (0, 5), tmp_path / "missing" / "a.svg")
     assert [path.name for path in tmp_path.iterdir()] == ["a.svg"]

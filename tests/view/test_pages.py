@@ -11,10 +11,10 @@ import pytest
 import handloom.view.pages
 from handloom.view import colours
 from handloom.view.colours import rgb
-from handloom.view.pages.page import asset, figure, page, table, value
-from handloom.view.pages.tour import Shown, as_page
+from handloom.view.pages.page import asset, figure, notebook_part, page, table
+from handloom.view.pages.tour import Shown, tour_page
 from handloom.view.pages.tour_stops import STOPS, Stop
-from handloom.view.svg.drawing import LOOKS, Box, Drawing
+from handloom.view.svg.drawing import LOOKS, Drawing, Rect
 from parsed import Balanced
 
 ROOT = Path(__file__).parents[2]
@@ -118,20 +118,20 @@ def test_words_can_be_read(mode):
 
 
 def test_a_broad_picture_scrolls_and_a_small_one_does_not():
-    small, broad = (figure(Drawing(width, 20, (Box(0, 0, 5, 5, "chosen"),))) for width in (300, 1500))
+    small, broad = (figure(Drawing(width, 20, (Rect(0, 0, 5, 5, "chosen"),))) for width in (300, 1500))
     assert 'class="broad"' in broad
     assert 'class="broad"' not in small
 
 
 def test_what_a_notebook_shows_has_its_style_with_it():
-    parsed = Balanced(value("<p>words</p>"))
+    parsed = Balanced(notebook_part("<p>words</p>"))
     assert parsed.tags["style"] == 1
     assert not parsed.refers
 
 
 def test_the_page_of_a_tour_shows_every_stop_with_its_output():
     shown = [Shown(stop, f"output of {stop.title}") for stop in STOPS]
-    text = Balanced(as_page([*shown, Shown(Stop(BAD, BAD, BAD), BAD)]))
+    text = Balanced(tour_page([*shown, Shown(Stop(BAD, BAD, BAD), BAD)]))
     assert not text.refers
     assert text.tags["img"] == 0
     assert text.words.count(BAD) >= 3

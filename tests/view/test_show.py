@@ -8,7 +8,7 @@ from handloom.read import direction_names, explain
 from handloom.read.part_names import head_words, mlp_words
 from handloom.tasks.extremes import minimum
 from handloom.view.explanation_text import as_text, groups, run, sign_map
-from handloom.view.pages.show import as_page, stream_scale
+from handloom.view.pages.show import explanation_page, stream_scale
 from handloom.view.svg.heatmap import shares_of
 from handloom.write import PROGRAMS, program
 from parsed import Balanced
@@ -25,7 +25,7 @@ def test_every_program_can_be_shown(name):
     assert str(explanation.certificate) in text
     for part, words in (head_words(explanation.model) | mlp_words(explanation.model)).items():
         assert words, f"say in the notes what {part} is for, or leave it zero"
-    parsed = Balanced(as_page(explanation))
+    parsed = Balanced(explanation_page(explanation))
     assert not parsed.refers
     assert explanation.task.takes in parsed.text
     assert str(explanation.certificate) in parsed.text
@@ -39,7 +39,7 @@ def test_a_file_of_a_program_is_explained_and_so_is_a_model_of_ones_own():
     own = explain("a file", model.with_(notes={"made": "trained", "decode_steps": 1}))
     assert own.task is own.certificate is None
     assert "Not certified" in as_text(own)
-    assert "Not certified" in as_page(own)
+    assert "Not certified" in explanation_page(own)
     assert explain("a file", own.model, task=minimum(6)).certificate.right
 
 
@@ -70,7 +70,7 @@ def test_a_name_with_markup_in_it_does_nothing():
     bad = "<script>alert(1)</script>"
     model = program("min:n=6")
     notes = {**model.notes, "heads": {"0.0": bad}, "directions": {bad: 0}}
-    page = Balanced(as_page(explain(bad, model.with_(notes=notes))))
+    page = Balanced(explanation_page(explain(bad, model.with_(notes=notes))))
     assert page.tags["script"] == 0
     assert bad in page.text
 

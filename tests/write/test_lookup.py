@@ -211,21 +211,21 @@ def test_a_quick_evaluation_is_the_same_in_any_number_of_processes():
 def test_the_figure_is_written_and_says_what_is_wrong(tmp_path):
     pytest.importorskip("matplotlib")
     results = [Precision(n, v, d, (0.1, 0.01 * d)) for n in (10, 1000) for v in (10, 100) for d in (2, 5, 30)]
-    assert lookup_figure.draw(results, tmp_path / "a.png").read_bytes()[:4] == b"\x89PNG"
-    one, two = (lookup_figure.draw(results, tmp_path / name).read_text() for name in ("a.svg", "b.svg"))
+    assert lookup_figure.draw_precision(results, tmp_path / "a.png").read_bytes()[:4] == b"\x89PNG"
+    one, two = (lookup_figure.draw_precision(results, tmp_path / name).read_text() for name in ("a.svg", "b.svg"))
     assert one == two, "equal results make equal files"
     with pytest.raises(HandloomError, match="not a kind of picture"):
-        lookup_figure.draw(results, tmp_path / "a.doc")
+        lookup_figure.draw_precision(results, tmp_path / "a.doc")
     with pytest.raises(HandloomError, match="no results"):
-        lookup_figure.draw([], tmp_path / "a.png")
+        lookup_figure.draw_precision([], tmp_path / "a.png")
 
 
 def test_without_matplotlib_the_figure_says_what_to_install():
     code = (
         "import sys; sys.modules['matplotlib'] = None\n"
-        "from handloom.lab.lookup_figure import draw\n"
+        "from handloom.lab.lookup_figure import draw_precision\n"
         "from handloom.lab.lookup_precision import Precision\n"
-        "draw([Precision(10, 10, 5, (1.0,))], 'a.png')"
+        "draw_precision([Precision(10, 10, 5, (1.0,))], 'a.png')"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "a figure needs Matplotlib, which is not installed: pip install 'handloom[view]'" in run.stderr

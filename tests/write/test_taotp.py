@@ -19,7 +19,7 @@ from handloom.tasks import certify, task
 from handloom.write import PROGRAMS, program
 from handloom.write.parts.encodings import on_circle
 from handloom.write.taotp import book_entries, load_taotp, read_taotp, save_taotp, write_taotp
-from handloom.write.taotp.literals import FUNCTIONS, MOST_COMMAS, MOST_NUMBERS, MOST_TEXT, evaluate
+from handloom.write.taotp.literals import FUNCTIONS, MOST_COMMAS, MOST_NUMBERS, MOST_TEXT, evaluate_literal
 from handloom.write.taotp.reader import KNOWN
 from handloom.write.taotp.reader import LAYER as ENTRIES_OF_A_LAYER
 
@@ -316,7 +316,7 @@ def test_what_is_left_out_does_nothing():
     ],
 )
 def test_expressions(text, value):
-    got = evaluate(text)
+    got = evaluate_literal(text)
     assert np.array_equal(got, np.array(value, dtype=object) if isinstance(got, list) else value) or got == value
 
 

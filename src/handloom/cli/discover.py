@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from handloom.cli.arguments import JsonOption, option, print_json
-from handloom.cli.options import parameters, takes
+from handloom.cli.options import option_parameters, takes
 
 if TYPE_CHECKING:
     from handloom.cli.live.discovery import DiscoveryView
@@ -29,7 +29,7 @@ def loop_settings() -> list[Parameter]:
     from handloom.discover.loop.plan import Plan
     from handloom.learn.options import options_of
 
-    return parameters(options_of(Plan))
+    return option_parameters(options_of(Plan))
 
 
 @takes(loop_settings)
@@ -230,7 +230,7 @@ def is_only_greedy(discovery: "Discovery", best: "Record | None") -> bool:
 
 def sentence(discovery: "Discovery", best: "Record") -> str:
     """The result in one line."""
-    from handloom.discover.loop.progress import came_from
+    from handloom.discover.records.origin import came_from
 
     known = discovery.problem.best_known
     beside = "" if known is None else f" (best known: {known})"

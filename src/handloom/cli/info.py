@@ -27,7 +27,7 @@ def info(
 
     from handloom.core import count
     from handloom.core import sites as all_sites
-    from handloom.view.architecture import draw
+    from handloom.view.architecture import architecture_text
 
     chosen = find_model(model)
     counts = asdict(count(chosen))
@@ -39,7 +39,7 @@ def info(
         )
         return
     console = Console(highlight=False)
-    console.print(draw(chosen.config), markup=False, soft_wrap=True)
+    console.print(architecture_text(chosen.config), markup=False, soft_wrap=True)
     console.print()
     for name, value in facts(chosen, counts):
         console.print(f"[dim]{name:>10}[/]  ", end="")

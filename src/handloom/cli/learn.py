@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from handloom.cli.arguments import JsonOption, option
-from handloom.cli.options import parameters, takes
+from handloom.cli.options import option_parameters, takes
 
 if TYPE_CHECKING:
     from handloom.learn.training import Training
@@ -22,7 +22,7 @@ TRAINING, MODEL, RUN = "Training", "Model", "Run"
 def settings_and_sizes() -> list[Parameter]:
     from handloom.learn.options import options
 
-    return parameters(options(), causal="--masked")
+    return option_parameters(options(), causal="--masked")
 
 
 @takes(settings_and_sizes)
@@ -56,8 +56,8 @@ def learn(
     handloom learn addition:digits=2 --layers 2 --width 128 --schedule cosine
     handloom learn parity --seeds 5
     """
-    from handloom.cli.seeds import begin, train_all
-    from handloom.cli.training_run import best_device, reopener, show
+    from handloom.cli.seed_runs import begin_all, train_all
+    from handloom.cli.training_run import best_device, reopener, run_and_report
     from handloom.lab.talk import look_up
     from handloom.learn.api import in_new_folder, prepare
     from handloom.learn.options import with_width
@@ -74,9 +74,9 @@ def learn(
         return prepare(name, **how | {"seed": seed})
 
     if seeds is not None:
-        parent = begin(list(range(first, first + seeds)), prepared, out, name, called=task, more=about)
+        parent = begin_all(list(range(first, first + seeds)), prepared, out, name, called=task, more=about)
         raise typer.Exit(train_all(parent, reopener(None, device, engine), tensorboard, as_json))
     training = prepared(first)
     with in_new_folder(training, out, name, called=task, more=about):
-        code = show(training, tensorboard, as_json)
+        code = run_and_report(training, tensorboard, as_json)
     raise typer.Exit(code)

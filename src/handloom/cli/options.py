@@ -45,7 +45,7 @@ def with_options(command: Any) -> Callable[..., None]:
     return run
 
 
-def parameters(options: "Iterable[Option]", **flags: str) -> list[Parameter]:
+def option_parameters(options: "Iterable[Option]", **flags: str) -> list[Parameter]:
     """The options of fields. One that is True by default has the flag --no-FIELD, or the one given here."""
     return [parameter(one, flags.get(one.name)) for one in options]
 

@@ -145,7 +145,7 @@ def draw_all(chosen: "list[Record]", asked: str | None, path: Path) -> Iterator[
     """Draw the best to a file, or each into a folder; the names of the files."""
     from handloom.core import HandloomError
     from handloom.discover.records.selection import problem_of
-    from handloom.view.svg.constructions import draw
+    from handloom.view.svg.constructions import draw_construction
 
     one = path.suffix.lower() in PICTURES
     if not chosen:
@@ -160,7 +160,9 @@ def draw_all(chosen: "list[Record]", asked: str | None, path: Path) -> Iterator[
             problem = problem_of(record.problem, asked)
             words = "-".join(re.findall(r"[A-Za-z0-9]+", record.problem))
             place = path if one else path / f"{words[:100]}-score-{record.score}-record-{record.id}.png"
-            draw(problem.space, problem.space.read(record.construction), place, f"{record.problem}: {record.score}")
+            draw_construction(
+                problem.space, problem.space.read(record.construction), place, f"{record.problem}: {record.score}"
+            )
             yield str(place)
 
 

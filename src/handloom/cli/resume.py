@@ -24,8 +24,8 @@ def resume(
     handloom resume runs/strings-1
     handloom resume runs/strings-1 --steps 150000
     """
-    from handloom.cli.seeds import train_all
-    from handloom.cli.training_run import reopener, show
+    from handloom.cli.seed_runs import train_all
+    from handloom.cli.training_run import reopener, run_and_report
     from handloom.core.files import what_is
     from handloom.runs.listing import seed_folders
 
@@ -33,5 +33,5 @@ def resume(
     if what_is(run / "run.json") != "file" and seed_folders(run):
         raise typer.Exit(train_all(run, reopen, tensorboard, as_json))
     with reopen(run) as training:
-        code = show(training, tensorboard, as_json)
+        code = run_and_report(training, tensorboard, as_json)
     raise typer.Exit(code)

@@ -21,7 +21,7 @@ def tour(
     from rich.syntax import Syntax
 
     from handloom.core.files import check_place, check_suffix, write_atomically
-    from handloom.view.pages.tour import as_page, take
+    from handloom.view.pages.tour import take, tour_page
 
     check_place(output)
     check_suffix(output, "a page", ".html", ".htm")
@@ -35,7 +35,7 @@ def tour(
             Syntax(s.stop.code.strip(), "python", theme="ansi_dark", background_color="default", word_wrap=True)
         )
         console.print(s.output + "\n", style="green", markup=False)
-    write_atomically(output, as_page(shown).encode())
+    write_atomically(output, tour_page(shown).encode())
     if as_json:
         stops = [{"title": s.stop.title, "code": s.stop.code.strip(), "output": s.output} for s in shown]
         print_json({"page": str(output), "stops": stops})

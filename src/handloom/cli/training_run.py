@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from handloom.cli.arguments import print_json
 
 if TYPE_CHECKING:
-    from handloom.cli.seeds import Open
+    from handloom.cli.seed_runs import Open
     from handloom.learn.training import Report, Training, Watch
 
 
@@ -46,7 +46,7 @@ def both(one: "Watch", other: "Watch") -> "Watch":
     return watch
 
 
-def show(training: "Training", tensorboard: bool, as_json: bool) -> int:
+def run_and_report(training: "Training", tensorboard: bool, as_json: bool) -> int:
     """Run it, and in the first process show it and its result; the command's exit code."""
     if not training.processes.first:
         training.run()

@@ -30,7 +30,7 @@ from handloom.core.checks import Sizes, check_tokens, is_number, whole
 from handloom.core.engines import Decoder, DecodingEngine, InThreads, TokenChoice, WholeRows, choose_engine, fastest
 from handloom.core.errors import HandloomError, shown
 from handloom.core.guides import Guide, Guided
-from handloom.core.regex import parse
+from handloom.core.regex import parse_regex
 from handloom.core.registry import offered
 from handloom.core.trace import Edits
 from handloom.core.vocab import Vocab
@@ -110,7 +110,7 @@ def held_to(format: str, model: LanguageModel, texts: list[list[int]], limits: l
     """The rows, held to a format."""
     if stops != check_stop(model, None):
         raise HandloomError("stop and format both say where a row ends; give one of them")
-    guide = Guide(parse(format), model.vocab)
+    guide = Guide(parse_regex(format), model.vocab)
     return Guided(guide, [guide.begin(text, limit) for text, limit in zip(texts, limits, strict=True)], limits)
 
 

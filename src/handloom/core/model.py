@@ -44,7 +44,7 @@ class Model:
             )
         if not isinstance(self.params, Mapping):
             raise HandloomError(f"Model: params must be a dict of arrays, not {shown(self.params)}")
-        flat = {name: fixed(name, array) for name, array in parameters.flatten(self.params).items()}
+        flat = {name: read_only(name, array) for name, array in parameters.flatten(self.params).items()}
         parameters.check(self.config, flat)
         parameters.check_finite(flat)
         ordered = {name: flat[name] for name, _ in parameters.shapes(self.config)}
@@ -107,7 +107,7 @@ class Model:
         return continue_texts(self, [text], **how)[0] if isinstance(text, str) else continue_texts(self, text, **how)
 
 
-def fixed(name: str, array: Any) -> Array:
+def read_only(name: str, array: Any) -> Array:
     """A read-only copy; whole numbers become float64, a tensor is copied from its device."""
     try:
         array = np.asarray(array.detach().cpu() if hasattr(array, "detach") else array)

@@ -1,6 +1,6 @@
 r"""Formats: a small regular expression that a text must match.
 
-    >>> format = parse("[01]{2,4}|none")
+    >>> format = parse_regex("[01]{2,4}|none")
     >>> format.matches("0110"), format.matches("0"), format.matches("none")
     (True, False, True)
 
@@ -80,7 +80,7 @@ def size(part: Part) -> int:
     return sum(map(size, part.parts))
 
 
-def parse(text: str) -> "Format":
+def parse_regex(text: str) -> "Format":
     """The format that a text describes."""
     if not isinstance(text, str) or len(text) > LONGEST:
         raise HandloomError(f"a format is text of up to {LONGEST:,} characters, such as [01]{{30,40}}")

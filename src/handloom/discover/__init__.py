@@ -24,8 +24,7 @@ from handloom.discover.problem import Problem, Verdict, verdict
 from handloom.discover.spaces import copies, graph, grid, permutation, subsets, word
 
 if TYPE_CHECKING:
-    from handloom.discover.loop.start import Discovery
-    from handloom.discover.loop.start import discover as discover
+    from handloom.discover.loop.start import Discovery, discover
 
 __all__ = ["Problem", "Verdict", "copies", "discover", "graph", "grid", "permutation", "subsets", "verdict", "word"]
 

@@ -147,7 +147,7 @@ def exact_score(problem: Problem, construction: Construction) -> Number:
         return len(construction)
     overflows: list[str] = []
     with np.errstate(all="ignore", over="call", call=lambda kind, flag: overflows.append(kind)):
-        value = plain(problem.score(as_array(problem.space, construction)))
+        value = plain(problem.score(score_argument(problem.space, construction)))
         if type(value) is int:
             value = unlimited(problem, construction, value, bool(overflows))
     if type(value) is int and abs(value) > LARGEST:
@@ -162,7 +162,7 @@ def unlimited(problem: Problem, construction: Construction, value: int, overflow
     treats arrays of Python's numbers differently in places, so they decide only then.)"""
     assert problem.score is not None
     try:
-        exact = plain(problem.score(as_array(problem.space, construction, object)))
+        exact = plain(problem.score(score_argument(problem.space, construction, object)))
     except Exception as error:
         if overflow:
             raise HandloomError(f"{problem}: numbers in its score exceed 64 bits; use Python's own") from error
@@ -183,7 +183,7 @@ def is_score(value: Any) -> bool:
     return type(value) in (int, float) and is_number(value)
 
 
-def as_array(space: Space, construction: Construction, numbers: type = int) -> Any:
+def score_argument(space: Space, construction: Construction, numbers: type = int) -> Any:
     """The argument of a score: 0s and 1s in the shape of the grid, the adjacency matrix of the graph, otherwise a row;
     of int64, or of Python's own numbers, which NumPy calls objects."""
     import numpy as np

@@ -139,11 +139,11 @@ def graph(vertices: int) -> Space:
     """Graphs on the vertices 0, 1, …: subsets of the edges (u, v) with u < v."""
     whole("the number of vertices", vertices, 2)
     edges = tuple(combinations(range(vertices), 2))
-    turns = {f"turn-{k}": (turn(vertices, k),) for k in range(2, min(vertices, 12) + 1)}
+    turns = {f"turn-{k}": (turned_circles(vertices, k),) for k in range(2, min(vertices, 12) + 1)}
     return Space("graph", check_elements(edges), len(edges), (vertices,), turns)
 
 
-def turn(vertices: int, k: int) -> Map:
+def turned_circles(vertices: int, k: int) -> Map:
     """The vertices in circles of k, each turned by one; those left over at the end stay."""
     whole_circles = vertices - vertices % k
 

@@ -14,7 +14,7 @@ from handloom.view.colours import LINES
 from handloom.view.figures.figure import STYLE, check_format, matplotlib_parts, tidy, write_figure
 
 
-def draw(results: Sequence[Precision], path: str | Path) -> Path:
+def draw_precision(results: Sequence[Precision], path: str | Path) -> Path:
     """Write the figure to a .png, .svg or .pdf file. Lines are means of runs, bands reach from the worst to the
     best; a vocabulary is a line."""
     path = Path(path)

@@ -9,7 +9,7 @@ import numpy as np
 
 from handloom.core import HandloomError, Vocab, generate
 from handloom.core.arrays import Arrays
-from handloom.learn.cell_models import CellEngine, CellModel, save
+from handloom.learn.cell_models import CellEngine, CellModel, save_cells
 from handloom.learn.cells import Cells
 from handloom.learn.data import Strings
 from handloom.learn.evaluation import Sampler
@@ -55,7 +55,7 @@ class CellLearner:
         return CellModel(self.network, arrays, self.vocab, self.notes | notes)
 
     def save(self, model: CellModel, path: Path) -> None:
-        save(model, path)
+        save_cells(model, path)
 
     def sampler(self, arrays: Arrays, lengths: Sequence[int], seed: int, engine: str = "torch") -> Sampler:
         """A function that generates with these weights, on torch; `lengths` are the possible lengths of an answer."""

@@ -18,7 +18,7 @@ import torch
 from handloom.core import HandloomError, Model, Vocab, files, torch_engine
 from handloom.core.arrays import Array
 from handloom.core.decoding import continue_texts
-from handloom.core.model import fixed
+from handloom.core.model import read_only
 from handloom.core.params import check_finite
 from handloom.core.trace import Edits
 from handloom.learn.cells import Cells, State
@@ -37,7 +37,7 @@ class CellModel:
     def __post_init__(self) -> None:
         if len(self.vocab) != self.network.vocab:
             raise HandloomError(f"the vocabulary has {len(self.vocab)} tokens, the network {self.network.vocab}")
-        arrays = {name: fixed(name, array) for name, array in self.arrays.items()}
+        arrays = {name: read_only(name, array) for name, array in self.arrays.items()}
         check_arrays(self.network, arrays)
         check_finite(arrays)
         object.__setattr__(self, "arrays", MappingProxyType(arrays))
@@ -73,12 +73,12 @@ def check_arrays(network: Cells, arrays: Mapping[str, Any]) -> None:
         raise HandloomError("the arrays of a network of cells must be float32")
 
 
-def save(model: CellModel, path: str | os.PathLike[str]) -> None:
+def save_cells(model: CellModel, path: str | os.PathLike[str]) -> None:
     """Write a model file. If interrupted, the existing file stays."""
     files.write_model(path, CELLS_ENTRY, model.network.to_json(), model.vocab, model.notes, dict(model.arrays))
 
 
-def load(path: str | os.PathLike[str]) -> Model | CellModel:
+def load_cells(path: str | os.PathLike[str]) -> Model | CellModel:
     """Read a model file of either kind, with the checks of `handloom.core.load`."""
     return files.read_model(path, read)
 

@@ -22,7 +22,7 @@ from handloom.core.arrays import Array
 from handloom.core.errors import shown, told
 from handloom.core.seeds import Use, generator
 from handloom.tasks import Language
-from handloom.tasks.language import drawn
+from handloom.tasks.language import example_of
 from handloom.tasks.task import Ids, Learnable
 
 DEFAULT_COUNT = 10_000  # strings drawn from a task by default
@@ -138,7 +138,7 @@ def collect(task: Learnable, count: int, seed: int) -> Strings:
     if isinstance(task, Language) and task.lines is not None:
         chosen = np.sort(rng.permutation(len(task.lines))[: count or None])
         return Strings.of([task.framed(task.lines[i]) for i in chosen])
-    return Strings.of([drawn(task, rng) for _ in range(count or DEFAULT_COUNT)])
+    return Strings.of([example_of(task, rng) for _ in range(count or DEFAULT_COUNT)])
 
 
 def rows_of_step(strings: Strings, batch: int, seed: int, step: int) -> tuple[Array, np.random.Generator]:

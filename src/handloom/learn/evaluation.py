@@ -17,7 +17,7 @@ from handloom.core.errors import told
 from handloom.core.seeds import Use, derived, generator
 from handloom.learn.data import Strings
 from handloom.tasks import Language
-from handloom.tasks.language import drawn
+from handloom.tasks.language import example_of
 from handloom.tasks.task import Ids, Learnable, Verdict
 
 Sampler = Callable[[Sequence[Ids], float], list[Ids]]  # prompts, temperature → the output for each
@@ -69,7 +69,7 @@ class Examiner:
         rng = generator(seed, Use.QUESTIONS)
         if isinstance(self.task, Language):
             return [([self.task.vocab.id(self.task.vocab.bos or "")], [])] * count
-        pairs = (drawn(self.task, rng) for _ in range(100 * count))
+        pairs = (example_of(self.task, rng) for _ in range(100 * count))
         return list(islice((pair for pair in pairs if len(pair[0]) <= self.longest_question), count))
 
     def decode_notes(self) -> dict[str, Any]:

@@ -166,8 +166,8 @@ def find_either(model: "Model | CellModel | str | os.PathLike[str]") -> "tuple[M
     if file is None or file.suffix == ".taotp" or entry_of(file) != CELLS_ENTRY:
         return find(model)
     with needing_torch():
-        from handloom.learn.cell_models import load
-    return load(file), file.parent
+        from handloom.learn.cell_models import load_cells
+    return load_cells(file), file.parent
 
 
 def as_given(size: str) -> str:

@@ -16,7 +16,7 @@ from handloom.core.callbacks import Progress
 from handloom.core.checks import check_tokens
 from handloom.core.seeds import Use, generator
 from handloom.tasks import Language, Learnable
-from handloom.tasks.language import drawn
+from handloom.tasks.language import example_of
 
 AT_ONCE = 4_000_000  # numbers of patterns computed together
 FEW = 5_000  # tokens up to which loading torch takes longer than it saves
@@ -46,7 +46,7 @@ def mean_attention(
         for group in np.split(same, range(most, len(same), most)):
             trace = module.forward(model, group, "*.pattern")[1]
             for layer in range(layers):
-                total[layer, :, :length, :length] += as_array(trace[f"{layer}.pattern"]).sum(0)
+                total[layer, :, :length, :length] += to_numpy(trace[f"{layer}.pattern"]).sum(0)
             counts[:length, :length] += len(group)
             done += len(group)
             if progress:
@@ -63,7 +63,7 @@ def fast_engine(tokens: int) -> str:
     return "torch" if tokens > FEW and find_spec("torch") else "reference"
 
 
-def as_array(value: Any) -> Array:
+def to_numpy(value: Any) -> Array:
     """An engine's array as NumPy's."""
     return np.asarray(value.cpu() if hasattr(value, "cpu") else value, np.float64)
 
@@ -89,5 +89,5 @@ def strings_for(
 def right_strings(task: Learnable, model: Model, count: int, seed: int) -> list[list[int]]:
     """Whole strings of a task, up to one token more than the model can read."""
     rng = generator(seed, Use.STRINGS)
-    pairs = [drawn(task, rng) for _ in range(count)]
+    pairs = [example_of(task, rng) for _ in range(count)]
     return [[*asked, *answer][: model.config.block + 1] for asked, answer in pairs]

@@ -22,7 +22,7 @@ from handloom.core import Model, choose_engine
 from handloom.core.arrays import Array
 from handloom.core.callbacks import Progress
 from handloom.core.reference import softmax
-from handloom.read.attention import as_array, fast_engine
+from handloom.read.attention import fast_engine, to_numpy
 
 FEWEST = 20  # strings for a test
 RUNS = 10  # of the model, about, to test the looks from one digit
@@ -116,8 +116,8 @@ class Ablation:
         self.engine = choose_engine(engine or fast_engine(RUNS * strings.size))
         logits, trace = self.engine.forward(model, self.read, ["*.pattern", "*.v"])
         self.layers = range(model.config.layers)
-        self.patterns = [as_array(trace[f"{i}.pattern"])[:, :, -1] for i in self.layers]  # (B, H, T) each
-        self.values = [as_array(trace[f"{i}.v"]) for i in self.layers]  # (B, H, T, K) each
+        self.patterns = [to_numpy(trace[f"{i}.pattern"])[:, :, -1] for i in self.layers]  # (B, H, T) each
+        self.values = [to_numpy(trace[f"{i}.v"]) for i in self.layers]  # (B, H, T, K) each
         self.likely = self.chances(logits)
         self.marks = marks
 
@@ -137,7 +137,7 @@ class Ablation:
 
     def chances(self, logits: Any) -> Array:
         """How likely the right token is, string by string."""
-        return np.asarray(softmax(as_array(logits)[:, -1])[np.arange(len(self.right)), self.right])
+        return np.asarray(softmax(to_numpy(logits)[:, -1])[np.arange(len(self.right)), self.right])
 
     def without(self, layer: int, head: int, column: int) -> Array:
         """The same if this head reads there only the mean over all strings."""

@@ -64,7 +64,7 @@ class Language:
         return "malformed" if not self.formed(text) else "right" if self.right(text) else "wrong"
 
 
-def drawn(task: Learnable, rng: np.random.Generator) -> tuple[Ids, Ids]:
+def example_of(task: Learnable, rng: np.random.Generator) -> tuple[Ids, Ids]:
     """An example of a task, whose functions may be a user's own."""
     with in_users_code("the task could not draw an example"):
         try:

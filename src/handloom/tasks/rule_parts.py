@@ -35,7 +35,7 @@ class Digit:
 
 
 @dataclass(frozen=True)
-class Count:
+class CountOf:
     symbol: str
 
 
@@ -67,7 +67,7 @@ class Not:
     part: "Part"
 
 
-Part = Number | Symbol | Length | Digit | Count | Total | Arithmetic | Comparison | Join | Not
+Part = Number | Symbol | Length | Digit | CountOf | Total | Arithmetic | Comparison | Join | Not
 
 
 def walk(part: Part) -> Iterator[Part]:
@@ -91,7 +91,7 @@ def bound(part: Part) -> int:
     match part:
         case Number(value):
             return value
-        case Length() | Count():
+        case Length() | CountOf():
             return LONGEST_STRING
         case Total():
             return 9 * LONGEST_STRING
@@ -118,7 +118,7 @@ def meaning(part: Part, alphabet: str) -> Value:
         case Digit(index):
             place = meaning(index, alphabet)
             return lambda string: ord(character(string, place(string))) - zero
-        case Count(symbol):
+        case CountOf(symbol):
             return lambda string: string.count(symbol)
         case Total():
             return lambda string: sum(int(symbol) * string.count(symbol) for symbol in alphabet)

@@ -1,9 +1,9 @@
 """Rules about strings, given as text. They are parsed here, and never evaluated as Python.
 
-    >>> rule = parse("s[1]==s[-1] and not count(1) % 2 == 1")
+    >>> rule = parse_rule("s[1]==s[-1] and not count(1) % 2 == 1")
     >>> rule.holds("0110"), rule.holds("0100"), rule.positions(4)
     (True, False, [1, 4])
-    >>> parse("s[18] = s[39], s[31] = s[44], s[4] = s[-28]").positions(200)
+    >>> parse_rule("s[18] = s[39], s[31] = s[44], s[4] = s[-28]").positions(200)
     [4, 18, 31, 39, 44, 173]
 
 Digits are counted from 1, and s[-1] is the last. n is the length, count(1) is how often a symbol occurs, sum(s) is the
@@ -33,7 +33,7 @@ from handloom.tasks.rule_parts import (
     DIGITS,
     Arithmetic,
     Comparison,
-    Count,
+    CountOf,
     Digit,
     Join,
     Length,
@@ -88,7 +88,7 @@ class Rule:
         """The symbols that it counts."""
         parts = list(walk(self.tree))
         every = any(isinstance(part, Total) for part in parts)
-        return self.alphabet if every else "".join({part.symbol: 1 for part in parts if isinstance(part, Count)})
+        return self.alphabet if every else "".join({part.symbol: 1 for part in parts if isinstance(part, CountOf)})
 
     @property
     def only_of_length(self) -> bool:
@@ -117,7 +117,7 @@ class Rule:
             raise HandloomError(f"rule {shown(self.text)}: {lacking}; {remedy}")
 
 
-def parse(text: str, alphabet: str = "01") -> Rule:
+def parse_rule(text: str, alphabet: str = "01") -> Rule:
     """The rule that a text describes; the empty text is the rule that always holds."""
     if not isinstance(text, str) or len(text) > LONGEST_TEXT:
         raise HandloomError(f"a rule is text of up to {LONGEST_TEXT} characters, such as s[13]==s[22]")
@@ -249,7 +249,7 @@ class Parser:
                 self.need("(")
                 symbol = self.symbol()
                 self.need(")")
-                return Count(symbol)
+                return CountOf(symbol)
             case "sum":
                 for sign in "(s)":
                     self.need(sign)
@@ -266,7 +266,7 @@ class Parser:
         end = self.token.at + 1
         self.need("]")
         parts = list(walk(index))
-        if any(isinstance(part, Digit | Count | Total) for part in parts):
+        if any(isinstance(part, Digit | CountOf | Total) for part in parts):
             raise self.error(f"expected numbers and n only inside s[…] at character {at + 1}")
         if not any(isinstance(part, Length) for part in parts):
             place = meaning(index, self.alphabet)("")

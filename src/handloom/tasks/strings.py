@@ -19,14 +19,14 @@ from handloom.core.errors import shown
 from handloom.tasks.language import END, Language
 from handloom.tasks.rule_draws import random_strings
 from handloom.tasks.rule_parts import LONGEST_STRING
-from handloom.tasks.rules import parse
+from handloom.tasks.rules import parse_rule
 
 
 def strings(rule: str = "", alphabet: str = "01", length: str = "30-40") -> Language:
     """Strings of the alphabet's symbols under a rule, such as s[13]==s[22] (`rules.py` has the grammar)."""
     shortest, longest = lengths(length)
     check_alphabet(alphabet)
-    condition = parse(rule, alphabet)
+    condition = parse_rule(rule, alphabet)
     condition.check(shortest, longest)
     symbols = set(alphabet)
 

@@ -2,7 +2,7 @@
 at the top, and what adds to it stands beside it.
 
     >>> from handloom.core import Config
-    >>> print(draw(Config(vocab=11, block=13, d_model=3)))
+    >>> print(architecture_text(Config(vocab=11, block=13, d_model=3)))
                  logits     T × 11
                    ▲
                    │  unembed     3 → 11, the embedding transposed
@@ -20,7 +20,7 @@ from itertools import pairwise
 from typing import Literal
 
 from handloom.core import Config
-from handloom.view.svg.drawing import Box, Disc, Drawing, Label, Line, Polyline, Shape
+from handloom.view.svg.drawing import Disc, Drawing, Label, Polyline, Rect, Segment, Shape
 
 STREAM = "               │"
 POSITIONS = {"table": "a table of {N}", "sinusoid": "sinusoidal, computed"}
@@ -70,7 +70,7 @@ def norm(c: Config, kind: Literal["along", "reads"]) -> list[Row]:
     return [Row(kind, NORMS[c.norm], f"eps {c.eps:g}")] if c.norm in NORMS else []
 
 
-def draw(config: Config) -> str:
+def architecture_text(config: Config) -> str:
     """The drawing in text, from the logits down to the tokens."""
     lines = [f"             logits     T × {config.vocab}", "               ▲", *map(as_text, above(config)), STREAM]
     if config.layers:
@@ -95,7 +95,7 @@ def bracketed(c: Config) -> Iterator[str]:
         yield f"{count:>10} {edge}{line[12:]}"
 
 
-def drawing(config: Config) -> Drawing:
+def architecture_drawing(config: Config) -> Drawing:
     """The same as a picture."""
     parts = [above(config), layer(config) if config.layers else [], below(config)]
     shapes: list[Shape] = [*end("logits", f"T × {config.vocab}", 16)]
@@ -112,7 +112,7 @@ def drawing(config: Config) -> Drawing:
         shapes = [*layer_frame(config, starts[1], starts[2] - 12), *shapes]
     shapes += end("tokens", f"T ≤ {config.block}", bottom + 16)
     longest = max(len(row.what) for rows in parts for row in rows)
-    stream = Line(MIDDLE, 28, MIDDLE, bottom + 4, "frame", width=3)
+    stream = Segment(MIDDLE, 28, MIDDLE, bottom + 4, "frame", width=3)
     return Drawing(WORDS + 6.4 * longest + 12, bottom + 32, (stream, *shapes))
 
 
@@ -132,12 +132,12 @@ def row_shapes(row: Row, y: float, is_read: bool) -> Iterator[Shape]:
         yield Label(BESIDE + NAME / 2 + 12, y, f"reads through {row.name}, {row.what}", anchor="start")
         return
     if row.kind == "added":
-        yield Line(MIDDLE, y, BESIDE, y, "frame")
+        yield Segment(MIDDLE, y, BESIDE, y, "frame")
         if is_read:
             corner = (BESIDE + NAME / 2, y + STEP)
             yield Polyline(((MIDDLE, corner[1]), corner, (corner[0], y)), "frame", width=1)
     left = MIDDLE - NAME / 2 if row.kind == "along" else BESIDE
-    yield Box(left, y - 12, NAME, 24, "box")
+    yield Rect(left, y - 12, NAME, 24, "box")
     yield Label(left + NAME / 2, y, row.name, "on-light", 12)
     yield Label(WORDS, y, row.what, size=12, anchor="start")
     if row.kind == "added":

@@ -12,10 +12,10 @@ import numpy as np
 
 from handloom.core import HandloomError, Model, Trace, count
 from handloom.core.arrays import Array
-from handloom.read.attention import as_array
+from handloom.read.attention import to_numpy
 from handloom.tasks import Certificate
-from handloom.view.architecture import drawing
-from handloom.view.pages.page import figure, line, table, value
+from handloom.view.architecture import architecture_drawing
+from handloom.view.pages.page import figure, line, notebook_part, table
 from handloom.view.svg.charts import Curve, chart, exact, finite
 from handloom.view.svg.heatmap import small
 
@@ -31,7 +31,7 @@ MOST_LETTERS = 400  # of a construction that cannot be drawn
 def html(shown: Any) -> str | None:
     """The picture, or None if it cannot be drawn; a notebook then shows the text of the value."""
     try:
-        return value(CARDS[type(shown).__name__](shown))
+        return notebook_part(CARDS[type(shown).__name__](shown))
     except Exception:  # values come from files of all kinds, and a cell of a notebook must not fail for a picture
         return None
 
@@ -47,12 +47,14 @@ def model_card(model: Model) -> str:
         ("dtype", model.dtype),
         *((name, words) for name, words in made if words),
     ]
-    return f'<div class="facing"><div><h3>Model</h3>{table(rows)}</div>{figure(drawing(model.config))}</div>'
+    return (
+        f'<div class="facing"><div><h3>Model</h3>{table(rows)}</div>{figure(architecture_drawing(model.config))}</div>'
+    )
 
 
 def trace_card(trace: Trace) -> str:
     """The patterns and the stream as small heat maps, and all sites with their shapes; of a batch the first."""
-    ids = as_array(trace.tokens)
+    ids = to_numpy(trace.tokens)
     batch = max(0, ids.ndim - 1)
     more = f", the first of {ids[..., 0].size} texts is drawn" if batch else ""
     words = f"{len(trace)} site{'' if len(trace) == 1 else 's'}, {ids.shape[-1] if ids.ndim else 0} tokens{more}"
@@ -93,7 +95,7 @@ def is_stream(site: str, trace: Trace) -> bool:
 
 def first_of(array: Any, batch: int) -> Array:
     """Of a batch the first, and of positions and directions as many as are drawn."""
-    values = as_array(array)
+    values = to_numpy(array)
     return values[(0,) * batch][..., :MOST_CELLS, :MOST_CELLS]
 
 
@@ -142,7 +144,7 @@ def training_card(training: "Training") -> str:
 
 def record_card(record: "Record") -> str:
     """The construction, its score, when it was verified, and where it came from."""
-    from handloom.discover.loop.progress import came_from, started_from
+    from handloom.discover.records.origin import came_from, started_from
 
     origin = ", ".join(filter(None, (came_from(record.origin), started_from(record.origin))))
     rows = [
@@ -158,7 +160,7 @@ def record_card(record: "Record") -> str:
 def construction(record: "Record") -> str:
     """Its picture, if its problem is one of ours: showing a record does not run a user's file. Otherwise its text."""
     from handloom.discover.catalogue import PROBLEMS, problem_named
-    from handloom.view.svg.constructions import drawing as construction_drawing
+    from handloom.view.svg.constructions import construction_drawing
 
     if record.problem.partition(":")[0] in PROBLEMS:
         try:

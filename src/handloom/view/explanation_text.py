@@ -7,7 +7,7 @@ from handloom.core.arrays import Array
 from handloom.read.explanation import Explanation
 from handloom.read.part_names import direction_names, head_words, matrices, mlp_words
 from handloom.view.answer_table import answer_table, title_of_answer
-from handloom.view.architecture import draw
+from handloom.view.architecture import architecture_text
 
 MOST = 48  # rows and columns of a matrix that are shown
 COLUMNS = 10  # dimensions of the stream that are shown
@@ -21,7 +21,7 @@ def as_text(e: Explanation) -> str:
         *([f"It takes {e.task.takes}."] if e.task else []),
         f"{c.total:,} parameters, {c.nonzero:,} of them not zero, {c.unique:,} different values.",
         "",
-        draw(e.model.config),
+        architecture_text(e.model.config),
         "",
     ]
     for label, matrix, rows, columns in matrices(e.model):

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from handloom.cli.live.progress import PAUSE, screen
 from handloom.cli.live.training import REFRESH, duration
-from handloom.discover.loop.progress import Progress, came_from
+from handloom.discover.loop.progress import Progress
+from handloom.discover.records.origin import came_from
 from handloom.view.svg.charts import exact, finite, measured, short_number
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ def precision(
     from dataclasses import asdict
 
     from handloom.core.files import check_place
-    from handloom.lab.lookup_figure import draw
+    from handloom.lab.lookup_figure import draw_precision
     from handloom.lab.lookup_precision import QUICK, evaluate
     from handloom.view.figures.figure import check_format
 
@@ -36,7 +36,7 @@ def precision(
     check_format(output)
     with Slowly("tables tried") as progress:
         results = evaluate(**(QUICK if quick else {}), seed=seed, progress=progress)
-    draw(results, output)
+    draw_precision(results, output)
     if as_json:
         print_json([asdict(result) for result in results])
         return

@@ -35,7 +35,7 @@ def show(
     from handloom.read import explain
     from handloom.tasks import task as task_named
     from handloom.view.explanation_text import as_text
-    from handloom.view.pages.show import as_page
+    from handloom.view.pages.show import explanation_page
 
     if output:
         check_place(output)
@@ -43,7 +43,7 @@ def show(
     chosen, folder = find(model)
     explanation = explain(model, chosen, example, task_named(task) if task else None, folder)
     if output:
-        write_atomically(output, as_page(explanation).encode())
+        write_atomically(output, explanation_page(explanation).encode())
     if as_json:
         print_json(explanation.to_json())
     else:

@@ -24,7 +24,7 @@ from typing import Any
 from handloom.core import HandloomError, Model
 from handloom.core.files import one_line
 from handloom.discover.loop.executors import Executor, Lost, result_of
-from handloom.discover.model.proposer import Part, drawn
+from handloom.discover.model.proposer import Part, draw_part
 from handloom.discover.problem import Problem
 from handloom.discover.search.attempts import Attempt, Outcome, Searches
 from handloom.discover.search.result import Stop, never_stop
@@ -120,7 +120,7 @@ class RayWorkers:
 def draw_on_ray(model: Model, parts: Sequence[Part], deadline: float | None) -> Iterator[list[list[int]]]:
     """The samples of each part drawn by a worker of the connected cluster, with the engine that is fastest there."""
     ray = import_ray()
-    sent, send = ray.put(model), ray.remote(num_cpus=1, max_retries=0)(drawn)
+    sent, send = ray.put(model), ray.remote(num_cpus=1, max_retries=0)(draw_part)
     late = never_stop if deadline is None else lambda: time.monotonic() >= deadline
     yield from Tasks(ray).results(lambda number: send.remote(sent, parts[number]), len(parts), late)
 

@@ -211,13 +211,13 @@ Draw = Callable[[Model, Sequence[Part], float | None], Iterator[list[list[int]]]
 def draw_here(model: Model, parts: Sequence[Part], deadline: float | None) -> Iterator[list[list[int]]]:
     """Generate the new tokens of all parts here, part by part, until the deadline."""
     for part in parts:
-        new = drawn(model, part, deadline)
+        new = draw_part(model, part, deadline)
         if new is None:
             return
         yield new
 
 
-def drawn(model: Model, part: Part, deadline: float | None = None) -> list[list[int]] | None:
+def draw_part(model: Model, part: Part, deadline: float | None = None) -> list[list[int]] | None:
     """The new tokens of the strings of a part; None if the deadline comes first."""
 
     def watch(done: int, most: int) -> None:

@@ -32,11 +32,11 @@ from handloom.core import HandloomError
 from handloom.core.arrays import Array
 from handloom.core.checks import is_number
 from handloom.core.errors import shown, told
-from handloom.discover.problem import Number, Problem, arity, as_array, exact_score
+from handloom.discover.problem import Number, Problem, arity, exact_score, score_argument
 from handloom.discover.search.compiling import fast, kernel, numba_error
 from handloom.discover.search.moves import (
     Chosen,
-    Line,
+    Walker,
     conflict_of,
     flip_some,
     move,
@@ -96,15 +96,15 @@ class Annealer:
             chunk = max(1, min(GROWTH * chunk, int(chunk * self.chunk / seconds)))
         return self.result(state, done)
 
-    def begin(self, seed: int, start: Construction) -> Line | Chosen:
+    def begin(self, seed: int, start: Construction) -> Walker | Chosen:
         """A state with the legal part of the start."""
         space = self.problem.space
         random = np.random.SeedSequence(seed % 2**64).generate_state(1, np.uint64) | np.uint64(1)
-        given = as_array(space, () if space.is_subset else completed(space, start))
+        given = score_argument(space, () if space.is_subset else completed(space, start))
         common = (random, given.flatten(), given, given.reshape(-1), given.flatten(), np.zeros(3))
         if not space.is_subset:
             letters = len(space.elements) if space.kind == "word" else 0
-            return Line(*common, letters, given.copy(), np.zeros(2, np.int64))
+            return Walker(*common, letters, given.copy(), np.zeros(2, np.int64))
         size = len(space.elements)
         order = (np.arange(size), np.arange(size), np.zeros(2, np.int64), np.zeros(4 * size + 8, np.int64))
         cells, xy, *forbidden = self.tables
@@ -116,7 +116,7 @@ class Annealer:
             raise self.explained(state, error) from error
         return state
 
-    def walk_to(self, state: Line | Chosen, ends: Array, first: int, last: int, heat: float) -> int:
+    def walk_to(self, state: Walker | Chosen, ends: Array, first: int, last: int, heat: float) -> int:
         """Walk from one step to another; step −1 scores the start."""
         try:
             with np.errstate(all="ignore"):
@@ -137,14 +137,14 @@ class Annealer:
             return
         try:
             with np.errstate(all="ignore"):
-                value = self.problem.guide(as_array(self.problem.space, self.read(flat)))
+                value = self.problem.guide(score_argument(self.problem.space, self.read(flat)))
         except Exception as error:
             raise HandloomError(f"{self.problem}: its guide: {told(error)}") from error
         value = value.item() if hasattr(value, "item") else value
         if not is_number(value) or not math.isfinite(value):
             raise HandloomError(f"{self.problem}: its guide is {shown(value)}; it must be a finite number")
 
-    def explained(self, state: Line | Chosen, error: Exception) -> HandloomError:
+    def explained(self, state: Walker | Chosen, error: Exception) -> HandloomError:
         """The error that a rule raised, if one did: found by calling it once more, as plain Python."""
         if isinstance(state, Chosen):
             elements = [self.problem.space.elements[i] for i in state.asked]
@@ -155,7 +155,7 @@ class Annealer:
                     error = plainly
         return HandloomError(f"{self.problem}: {told(error)}")
 
-    def result(self, state: Line | Chosen, steps: int) -> SearchResult:
+    def result(self, state: Walker | Chosen, steps: int) -> SearchResult:
         score, note = self.worth(state.best), self.note
         if self.problem.guide is None and not math.isclose(score, state.numbers[BEST], **SAME):
             note = f"the score is {score}, but {state.numbers[BEST]} when compiled; whole numbers there end at 2**63"

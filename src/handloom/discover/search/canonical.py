@@ -25,7 +25,7 @@ from numba import njit
 from handloom.core.arrays import Array
 from handloom.discover.problem import Problem
 from handloom.discover.search.symmetry import as_indices, broken_by, closure, symmetries_of
-from handloom.discover.spaces import Construction, Space, turn
+from handloom.discover.spaces import Construction, Space, turned_circles
 
 MOST_MOVED = 4_000_000  # elements times maps of a group: a form then takes some milliseconds
 MOST_LEAVES = 2_000  # and branches cut off, of a graph
@@ -78,7 +78,7 @@ def all_alike(problem: Problem) -> bool:
     def exchange(edge: Any) -> Any:
         return tuple(sorted(1 - v if v < 2 else v for v in edge))
 
-    return broken_by(problem, "numbering", (exchange, turn(vertices, vertices))) is None
+    return broken_by(problem, "numbering", (exchange, turned_circles(vertices, vertices))) is None
 
 
 def least_image(group: Array | Sequence[Sequence[int]], construction: Construction) -> Construction:

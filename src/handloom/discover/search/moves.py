@@ -20,7 +20,7 @@ from handloom.discover.search.orbit_search import below
 Conflict = Callable[[Any, int], int]
 
 
-class Line(NamedTuple):
+class Walker(NamedTuple):
     """A word or a permutation on its way."""
 
     random: Array  # (1,) of xorshift64*

@@ -10,7 +10,19 @@ from typing import Any
 
 from handloom.view.colours import rgb
 from handloom.view.figures.figure import STYLE, matplotlib_parts, write_figure
-from handloom.view.svg.drawing import LOOKS, Box, Disc, Drawing, Label, Line, Look, Polyline, Shape, printable, titled
+from handloom.view.svg.drawing import (
+    LOOKS,
+    Disc,
+    Drawing,
+    Label,
+    Paint,
+    Polyline,
+    Rect,
+    Segment,
+    Shape,
+    printable,
+    titled,
+)
 
 UNITS = 80  # to an inch
 POINTS = 72 / UNITS  # points to a unit
@@ -27,21 +39,21 @@ def write_png(drawing: Drawing, path: Path, title: str = "") -> None:
         axis.axis("off")
         groups = groupby(whole.shapes, key=lambda shape: shape.part)
         for order, (part, shapes) in enumerate(groups):
-            paint(axis, LOOKS.get(part, Look()), list(shapes), order)
+            paint(axis, LOOKS.get(part, Paint()), list(shapes), order)
         write_figure(figure, path)
 
 
-def paint(axis: Any, look: Look, shapes: list[Shape], order: int) -> None:
+def paint(axis: Any, look: Paint, shapes: list[Shape], order: int) -> None:
     """Shapes that play the same part."""
     from matplotlib.collections import LineCollection, PatchCollection
 
     stroke = look.stroke or "none"
-    if lines := [shape for shape in shapes if isinstance(shape, Line | Polyline)]:
+    if lines := [shape for shape in shapes if isinstance(shape, Segment | Polyline)]:
         widths = [POINTS * line.width for line in lines]
         dashes = (0, tuple(map(float, look.dash.split()))) if look.dash else "solid"
         ways = [way(line) for line in lines]
         axis.add_collection(LineCollection(ways, colors=stroke, linewidths=widths, linestyles=dashes, zorder=order))
-    if areas := [shape for shape in shapes if isinstance(shape, Disc | Box)]:
+    if areas := [shape for shape in shapes if isinstance(shape, Disc | Rect)]:
         fills: Any = [filled(look, getattr(shape, "opacity", 1.0)) for shape in areas]
         style = {"facecolors": fills if len(set(fills)) > 1 else fills[0], "edgecolors": stroke}
         thick = POINTS * (look.thick or 1)
@@ -51,15 +63,15 @@ def paint(axis: Any, look: Look, shapes: list[Shape], order: int) -> None:
             write(axis, look, shape, order)
 
 
-def way(line: Line | Polyline) -> tuple[tuple[float, float], ...]:
+def way(line: Segment | Polyline) -> tuple[tuple[float, float], ...]:
     return line.points if isinstance(line, Polyline) else ((line.x, line.y), (line.to_x, line.to_y))
 
 
-def filled(look: Look, opacity: float) -> Any:
+def filled(look: Paint, opacity: float) -> Any:
     return "none" if look.fill == "none" else (*rgb(look.fill).tolist(), look.opacity * opacity)
 
 
-def patch(shape: Disc | Box) -> Any:
+def patch(shape: Disc | Rect) -> Any:
     from matplotlib.patches import Circle, Rectangle
 
     if isinstance(shape, Disc):
@@ -67,7 +79,7 @@ def patch(shape: Disc | Box) -> Any:
     return Rectangle((shape.x, shape.y), shape.width, shape.height)
 
 
-def write(axis: Any, look: Look, label: Label, order: int) -> None:
+def write(axis: Any, look: Paint, label: Label, order: int) -> None:
     side = {"start": "left", "middle": "center", "end": "right"}[label.anchor]
     style = {"color": look.fill, "fontsize": POINTS * label.size, "zorder": order}
     style["fontweight"] = "bold" if label.part == "title" else "normal"

@@ -14,8 +14,8 @@ from typing import Any, Protocol
 
 from handloom.core import HandloomError
 from handloom.core.files import write_atomically
-from handloom.discover.loop.progress import came_from, started_from
 from handloom.discover.problem import Problem
+from handloom.discover.records.origin import came_from, started_from
 from handloom.runs import Folder
 from handloom.view.pages.page import line as text
 from handloom.view.pages.page import page, table

@@ -2,8 +2,8 @@
 
     page("A title", "<h1>A title</h1>", scripts=["enlarge.js"])
 
-The style sheet, `style.css`, has light and dark colours, and everything fits a phone. `value` puts what a notebook
-shows in the same style.
+The style sheet, `style.css`, has light and dark colours, and everything fits a phone. `notebook_part` puts what a
+notebook shows in the same style.
 """
 
 from collections.abc import Iterable, Sequence
@@ -29,7 +29,7 @@ def page(title: str, body: str, scripts: Iterable[str] = (), wide: bool = False)
     )
 
 
-def value(body: str) -> str:
+def notebook_part(body: str) -> str:
     """What a notebook shows of a value: a part of a page, with its style."""
     return f'<div class="handloom value"><style>\n{asset("style.css")}</style>{body}</div>'
 

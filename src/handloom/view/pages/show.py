@@ -8,14 +8,14 @@ from handloom.core.arrays import Array
 from handloom.read.explanation import Explanation
 from handloom.read.part_names import NOT_USED, direction_names, head_words, matrices, mlp_words, token_names
 from handloom.view.answer_table import answer_table, title_of_answer
-from handloom.view.architecture import drawing
+from handloom.view.architecture import architecture_drawing
 from handloom.view.pages.page import figure, line, page, table
 from handloom.view.svg.heatmap import heatmap
 
 MOST = 48  # rows and columns of a matrix that are drawn
 
 
-def as_page(e: Explanation) -> str:
+def explanation_page(e: Explanation) -> str:
     """The page as text."""
     parts = [top(e), example(e), answer(e), weights(e)]
     return page(e.name, "\n".join(filter(None, parts)), wide=True)
@@ -31,7 +31,7 @@ def top(e: Explanation) -> str:
         '<header class="facing"><div><p class="eyebrow">handloom write show</p>'
         f"<h1>{line(e.name)}</h1><p>{line(e.about)}{takes}. {sizes}.</p>"
         f'<p><span class="badge {look}">{line(e.certified)}</span></p></div>'
-        f"{figure(drawing(e.model.config))}</header>"
+        f"{figure(architecture_drawing(e.model.config))}</header>"
     )
 
 

@@ -1,6 +1,6 @@
 """The tour: what handloom can do, each stop a few lines of Python that are run as they are shown.
 
-A new capability adds its stop to `tour_stops.py`. `as_page` makes one HTML file of what a tour has shown.
+A new capability adds its stop to `tour_stops.py`. `tour_page` makes one HTML file of what a tour has shown.
 """
 
 import contextlib
@@ -50,7 +50,7 @@ def hello_picture() -> Drawing:
     return heatmap(logits, rows, names, "token, one per position", "logit of the next token", best)
 
 
-def as_page(shown: list[Shown]) -> str:
+def tour_page(shown: list[Shown]) -> str:
     """One page of all stops."""
     words = "A workbench for small transformers. Every block below was run to make this page."
     top = f"<h1>A tour of handloom</h1><p>{words}</p>"

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from handloom.view.architecture import drawing
-from handloom.view.svg.constructions import drawing as construction_drawing
+from handloom.view.architecture import architecture_drawing
+from handloom.view.svg.constructions import construction_drawing
 from handloom.view.svg.drawing import Drawing
 from handloom.view.svg.heatmap import heatmap
 
@@ -29,7 +29,7 @@ def search_pictures(names: Names) -> dict[str, Drawing]:
 
 
 def config_pictures(names: Names) -> dict[str, Drawing]:
-    return {"Its residual stream, from the tokens up": drawing(names["config"])}
+    return {"Its residual stream, from the tokens up": architecture_drawing(names["config"])}
 
 
 def trained_pictures(names: Names) -> dict[str, Drawing]:

@@ -15,7 +15,7 @@ from html import escape
 from itertools import groupby
 from typing import Any
 
-from handloom.view.svg.drawing import Disc, Drawing, Label, Line, Polyline, Shape, as_svg
+from handloom.view.svg.drawing import Disc, Drawing, Label, Polyline, Segment, Shape, as_svg
 
 WIDE, TALL = 290, 180
 LEFT, RIGHT, TOP, BOTTOM = 40, 8, 10, 26  # margins
@@ -100,7 +100,7 @@ def chart_drawing(curves: Sequence[Curve], over: Sequence[int], share: bool) -> 
     shapes: list[Shape] = [*levels(y, share, whole), *names_below(x, over)]
     for curve in curves:
         shapes += curve_shapes(curve, over, x, y)
-    return Drawing(WIDE, TALL, (*shapes, Line(-9, TOP, -9, TALL - BOTTOM, "cursor")))  # a script moves it
+    return Drawing(WIDE, TALL, (*shapes, Segment(-9, TOP, -9, TALL - BOTTOM, "cursor")))  # a script moves it
 
 
 def padded(low: float, high: float) -> tuple[float, float]:
@@ -113,7 +113,7 @@ def levels(y: Axis, share: bool, whole: bool) -> Iterator[Shape]:
     """Lines across the chart, and their numbers; of whole scores only whole ones."""
     drawn = [0, 0.25, 0.5, 0.75, 1.0] if share else ticks(y.low, y.high)
     drawn = [tick for tick in drawn if isinstance(tick, int) or not whole or share]
-    yield from (Line(LEFT, y.at(tick), WIDE - RIGHT, y.at(tick), "level") for tick in drawn)
+    yield from (Segment(LEFT, y.at(tick), WIDE - RIGHT, y.at(tick), "level") for tick in drawn)
     for tick in drawn:
         name = f"{tick:.0%}".replace("%", " %") if share else short_number(tick)
         yield Label(LEFT - 6, y.at(tick), name, "tick", anchor="end")

@@ -18,7 +18,7 @@ from handloom.core import HandloomError
 from handloom.core.files import write_atomically
 from handloom.discover.spaces import Construction, Space
 from handloom.view.figures.painting import write_png
-from handloom.view.svg.drawing import Box, Disc, Drawing, Label, Line, Shape, as_svg
+from handloom.view.svg.drawing import Disc, Drawing, Label, Rect, Segment, Shape, as_svg
 
 MARGIN = 12
 MOST_WIDE = 600  # of a grid
@@ -27,22 +27,22 @@ ENDINGS = (".svg", ".png")
 
 def svg(space: Space, construction: Construction, title: str = "") -> str:
     """The picture as the text of an SVG."""
-    return as_svg(drawing(space, construction), title)
+    return as_svg(construction_drawing(space, construction), title)
 
 
-def draw(space: Space, construction: Construction, path: str | Path, title: str = "") -> Path:
+def draw_construction(space: Space, construction: Construction, path: str | Path, title: str = "") -> Path:
     """Write the picture to a .svg or a .png file."""
     path = Path(path)
     if path.suffix.lower() not in ENDINGS:
         raise HandloomError(f"{path}: not a kind of picture that is drawn here; name it {' or '.join(ENDINGS)}")
     if path.suffix.lower() == ".png":
-        write_png(drawing(space, construction), path, title)
+        write_png(construction_drawing(space, construction), path, title)
     else:
         write_atomically(path, (svg(space, construction, title) + "\n").encode())
     return path
 
 
-def drawing(space: Space, construction: Construction) -> Drawing:
+def construction_drawing(space: Space, construction: Construction) -> Drawing:
     match space.kind:
         case "grid" if len(space.sides) > 1:
             return grid_drawing(space.sides, [space.elements[i] for i in construction])
@@ -119,7 +119,7 @@ def grid_drawing(sides: tuple[int, ...], points: Iterable[tuple[int, ...]]) -> D
     inside = [(outer, at(*nest.place((*outer, 0, 0)))) for outer in product(*map(range, sides[:-2]))]
     for _, corner in inside:
         shapes += net(*corner, sides[-2], sides[-1], cell)
-    shapes += [Box(*corner, cell * sides[-1], cell * sides[-2], "frame") for _, corner in inside]
+    shapes += [Rect(*corner, cell * sides[-1], cell * sides[-2], "frame") for _, corner in inside]
     if len(sides) == 3 and cell * sides[-1] > 8 * len(str(sides[0])):
         shapes += [Label(x + cell * sides[-1] / 2, y - 9, str(outer[0])) for outer, (x, y) in inside]
     radius = max(0.8, cell * (0.34 if cell > 14 else 0.42))
@@ -129,13 +129,13 @@ def grid_drawing(sides: tuple[int, ...], points: Iterable[tuple[int, ...]]) -> D
     return Drawing(2 * MARGIN + cell * columns, top + MARGIN + cell * rows, tuple(shapes))
 
 
-def net(x: float, y: float, rows: int, columns: int, cell: float) -> Iterator[Line]:
+def net(x: float, y: float, rows: int, columns: int, cell: float) -> Iterator[Segment]:
     """The thin lines inside a grid."""
     thin = min(1.0, max(0.4, cell / 16))
     for i in range(1, rows):
-        yield Line(x, y + cell * i, x + cell * columns, y + cell * i, "grid", width=thin)
+        yield Segment(x, y + cell * i, x + cell * columns, y + cell * i, "grid", width=thin)
     for j in range(1, columns):
-        yield Line(x + cell * j, y, x + cell * j, y + cell * rows, "grid", width=thin)
+        yield Segment(x + cell * j, y, x + cell * j, y + cell * rows, "grid", width=thin)
 
 
 def circle_drawing(vertices: int, edges: list[tuple[int, int]]) -> Drawing:
@@ -146,7 +146,7 @@ def circle_drawing(vertices: int, edges: list[tuple[int, int]]) -> Drawing:
     turns = [2 * math.pi * v / vertices - math.pi / 2 for v in range(vertices)]
     at = [(room + radius * math.cos(turn), room + radius * math.sin(turn)) for turn in turns]
     width = max(0.5, min(1.8, 90 / max(1, len(edges))))
-    shapes: list[Shape] = [Line(*at[u], *at[v], "chosen-line", f"{u}, {v}", width) for u, v in edges]
+    shapes: list[Shape] = [Segment(*at[u], *at[v], "chosen-line", f"{u}, {v}", width) for u, v in edges]
     dot = max(1.2, min(5.0, 0.9 * radius / vertices))
     shapes += [Disc(*place, dot, "vertex", str(v)) for v, place in enumerate(at)]
     if named:
@@ -169,12 +169,12 @@ def ruler_drawing(space: Space, construction: Construction) -> Drawing:
         return left + width * ((value - low) / span)
 
     unit = width / span
-    body: list[Shape] = [Box(left - 10, top, width + 20, tall, "box")]
+    body: list[Shape] = [Rect(left - 10, top, width + 20, tall, "box")]
     if unit >= 3:
-        body += [Line(at(e), top, at(e), top + (12 if e % 5 == 0 else 7), "frame") for e in space.elements]
+        body += [Segment(at(e), top, at(e), top + (12 if e % 5 == 0 else 7), "frame") for e in space.elements]
     chosen = sorted(space.elements[i] for i in construction)
     thick = max(0.8, min(4.0, 0.6 * unit))
-    marks = [Line(at(e), top, at(e), top + tall, "chosen-line", str(e), thick) for e in chosen]
+    marks = [Segment(at(e), top, at(e), top + tall, "chosen-line", str(e), thick) for e in chosen]
     labels = list(spread(chosen, at, top + tall + 12))
     lowest = max((label.y for label in labels), default=top + tall - 8)
     return Drawing(2 * left + width, lowest + 8 + MARGIN, (*body, *marks, *labels))
@@ -202,11 +202,11 @@ def boxes_drawing(space: Space, construction: Construction) -> Drawing:
     scale = min(1.0, 900 / (in_a_row * wide))
     width, height = wide * scale, (24 if named else 14) * scale
 
-    def box(i: int, part: str) -> Box:
+    def box(i: int, part: str) -> Rect:
         row, column = divmod(i, in_a_row)
         edge = 0.1 * height
         x, y = MARGIN + width * column, MARGIN + height * row
-        return Box(x, y, width - edge, height - edge, part, str(space.elements[i]) if part == "chosen" else "")
+        return Rect(x, y, width - edge, height - edge, part, str(space.elements[i]) if part == "chosen" else "")
 
     chosen = set(construction)
     boxes = [box(i, "chosen" if i in chosen else "box") for i in range(len(names))]
@@ -235,7 +235,7 @@ def word_drawing(space: Space, construction: Construction) -> Drawing:
         row, column = divmod(i, in_a_row)
         x, y, share = left + cell * column, MARGIN + step * row, letter / max(1, len(space.elements) - 1)
         hint = f"{space.elements[letter]}, place {i}"
-        boxes.append(Box(x, y, cell - 1, cell - 1, "chosen", hint, round(0.12 + 0.88 * share, 3)))
+        boxes.append(Rect(x, y, cell - 1, cell - 1, "chosen", hint, round(0.12 + 0.88 * share, 3)))
         part = "on-dark" if share > 0.5 else "on-light"
         letters.append(Label(x + (cell - 1) / 2, y + (cell - 1) / 2, space.elements[letter], part, 0.55 * cell))
     names = [Label(left - 8, MARGIN + step * i + cell / 2, str(i * in_a_row), anchor="end") for i in range(rows)]

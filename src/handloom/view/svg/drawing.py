@@ -23,7 +23,7 @@ LONGEST = 100  # characters of a title
 TITLE = 34  # height of its line
 
 
-class Look(NamedTuple):
+class Paint(NamedTuple):
     fill: str = "none"
     stroke: str = ""
     thick: float = 0  # width of the stroke, if not 1
@@ -34,33 +34,33 @@ class Look(NamedTuple):
 
 SERIES = {"search": GREY, "before": ORANGE, "after": BLUE, "best": INK}  # what charts and histograms compare
 LOOKS = {
-    "paper": Look(PAPER),
-    "title": Look(INK),
-    "label": Look(SOFT),
-    "tick": Look(SOFT),
-    "level": Look(stroke=GRID),
-    "name": Look(INK, font=MONO),  # of a row or a column
-    "place": Look(SOFT, font=MONO),  # its number
-    "chosen": Look(BLUE),
-    "chosen-line": Look(stroke=BLUE),
-    "on-dark": Look(PAPER),
-    "on-light": Look(INK),
-    "grid": Look(stroke=GRID),
-    "frame": Look(stroke=FRAME),
-    "vertex": Look(PAPER, "#444444"),
-    "box": Look(CARD, GRID),
-    "plus": Look(BLUE, GRID),
-    "minus": Look(ORANGE, GRID),
-    "shade-plus": Look(BLUE),
-    "shade-minus": Look(ORANGE),
-    "mark": Look("none", INK, 1.6),
-    "known": Look(stroke=GREEN, thick=1.6, dash="4 3"),
-    "illegal": Look("none", ORANGE, dash="3 2"),
-    "cursor": Look(stroke=SOFT),
-    **{name: Look(colour) for name, colour in SERIES.items()},
-    **{f"{name}-line": Look(stroke=colour) for name, colour in SERIES.items()},
-    **{f"{name}-pale": Look(colour, opacity=0.55) for name, colour in SERIES.items()},
-    "best-line": Look(stroke=INK, dash="5 3"),
+    "paper": Paint(PAPER),
+    "title": Paint(INK),
+    "label": Paint(SOFT),
+    "tick": Paint(SOFT),
+    "level": Paint(stroke=GRID),
+    "name": Paint(INK, font=MONO),  # of a row or a column
+    "place": Paint(SOFT, font=MONO),  # its number
+    "chosen": Paint(BLUE),
+    "chosen-line": Paint(stroke=BLUE),
+    "on-dark": Paint(PAPER),
+    "on-light": Paint(INK),
+    "grid": Paint(stroke=GRID),
+    "frame": Paint(stroke=FRAME),
+    "vertex": Paint(PAPER, "#444444"),
+    "box": Paint(CARD, GRID),
+    "plus": Paint(BLUE, GRID),
+    "minus": Paint(ORANGE, GRID),
+    "shade-plus": Paint(BLUE),
+    "shade-minus": Paint(ORANGE),
+    "mark": Paint("none", INK, 1.6),
+    "known": Paint(stroke=GREEN, thick=1.6, dash="4 3"),
+    "illegal": Paint("none", ORANGE, dash="3 2"),
+    "cursor": Paint(stroke=SOFT),
+    **{name: Paint(colour) for name, colour in SERIES.items()},
+    **{f"{name}-line": Paint(stroke=colour) for name, colour in SERIES.items()},
+    **{f"{name}-pale": Paint(colour, opacity=0.55) for name, colour in SERIES.items()},
+    "best-line": Paint(stroke=INK, dash="5 3"),
 }
 
 
@@ -74,7 +74,7 @@ class Disc:
 
 
 @dataclass(frozen=True)
-class Line:
+class Segment:
     x: float
     y: float
     to_x: float
@@ -93,7 +93,7 @@ class Polyline:
 
 
 @dataclass(frozen=True)
-class Box:
+class Rect:
     x: float
     y: float
     width: float
@@ -115,7 +115,7 @@ class Label:
     hint: str = ""
 
 
-Shape = Disc | Line | Polyline | Box | Label
+Shape = Disc | Segment | Polyline | Rect | Label
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ def titled(drawing: Drawing, title: str) -> Drawing:
     width = max(drawing.width, 8.6 * len(title) + 28 if title else 0)
     down, right = (TITLE if title else 0), (width - drawing.width) / 2
     words = (Label(width / 2, 22, title, "title", 14),) if title else ()
-    paper = Box(0, 0, width, drawing.height + down, "paper")
+    paper = Rect(0, 0, width, drawing.height + down, "paper")
     return Drawing(width, drawing.height + down, (paper, *words, *moved(drawing, right, down)))
 
 
@@ -150,7 +150,7 @@ def moved(drawing: Drawing, right: float, down: float) -> Iterator[Shape]:
     for shape in drawing.shapes:
         if isinstance(shape, Polyline):
             yield replace(shape, points=tuple((x + right, y + down) for x, y in shape.points))
-        elif isinstance(shape, Line):
+        elif isinstance(shape, Segment):
             to_x, to_y = shape.to_x + right, shape.to_y + down
             yield replace(shape, x=shape.x + right, y=shape.y + down, to_x=to_x, to_y=to_y)
         else:
@@ -171,28 +171,28 @@ def as_svg(drawing: Drawing, title: str = "", kind: str = "") -> str:
 
 def group(part: str, shapes: list[Shape]) -> str:
     """Shapes that play the same part; those without a hint need no elements of their own."""
-    look = LOOKS.get(part, Look())
+    look = LOOKS.get(part, Paint())
     style = {"fill": look.fill, "stroke": look.stroke, "stroke-dasharray": look.dash, "font-family": look.font}
     style["stroke-width"] = number(look.thick) if look.thick else ""
     style["fill-opacity"] = number(look.opacity) if look.opacity != 1 else ""
-    plain = [shape for shape in shapes if isinstance(shape, Line | Box) and not shape.hint]
+    plain = [shape for shape in shapes if isinstance(shape, Segment | Rect) and not shape.hint]
     paths = "".join(
         f'<path d="{"".join(map(path, same))}"{attributes}/>' for attributes, same in groupby(plain, key=alike)
     )
-    own = "".join(element(shape) for shape in shapes if shape.hint or not isinstance(shape, Line | Box))
+    own = "".join(element(shape) for shape in shapes if shape.hint or not isinstance(shape, Segment | Rect))
     written = "".join(f' {name}="{value}"' for name, value in style.items() if value)
     return f'<g class="{part}"{written}>{paths}{own}</g>'
 
 
-def alike(shape: Line | Box) -> str:
+def alike(shape: Segment | Rect) -> str:
     """The attributes of a path, which all of its shapes share."""
-    if isinstance(shape, Line):
+    if isinstance(shape, Segment):
         return f' stroke-width="{number(shape.width)}"' if shape.width != 1 else ""
     return f' fill-opacity="{number(shape.opacity)}"' if shape.opacity != 1 else ""
 
 
-def path(shape: Line | Box) -> str:
-    if isinstance(shape, Line):
+def path(shape: Segment | Rect) -> str:
+    if isinstance(shape, Segment):
         return f"M{number(shape.x)} {number(shape.y)}L{number(shape.to_x)} {number(shape.to_y)}"
     return f"M{number(shape.x)} {number(shape.y)}h{number(shape.width)}v{number(shape.height)}h{number(-shape.width)}z"
 
@@ -203,13 +203,13 @@ def element(shape: Shape) -> str:
     match shape:
         case Disc(x, y, r):
             return f'<circle cx="{number(x)}" cy="{number(y)}" r="{number(r)}">{hint}</circle>'
-        case Line(x, y, to_x, to_y):
+        case Segment(x, y, to_x, to_y):
             ends = f'x1="{number(x)}" y1="{number(y)}" x2="{number(to_x)}" y2="{number(to_y)}"'
             return f"<line {ends}{alike(shape)}>{hint}</line>"
         case Polyline(points):
             places = " ".join(f"{number(x)},{number(y)}" for x, y in points)
             return f'<polyline points="{places}" stroke-width="{number(shape.width)}">{hint}</polyline>'
-        case Box(x, y, width, height):
+        case Rect(x, y, width, height):
             at = f'x="{number(x)}" y="{number(y)}" width="{number(width)}" height="{number(height)}"'
             return f"<rect {at}{alike(shape)}>{hint}</rect>"
         case Label():

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from handloom.core.arrays import Array
-from handloom.view.svg.drawing import Box, Drawing, Label, Shape
+from handloom.view.svg.drawing import Drawing, Label, Rect, Shape
 
 CELL, FONT = 24, 12
 LETTER = 0.62 * FONT  # width of a letter
@@ -45,7 +45,7 @@ def heatmap(
     shapes += names(rows, columns, left, top, room)
     shapes += places(rows, columns, left, top) if numbered else []
     shapes += cells(values, scale, rows, columns, left, top)
-    shapes += [Box(left + CELL * j + 1, top + CELL * i + 1, CELL - 2, CELL - 2, "mark") for i, j in marked]
+    shapes += [Rect(left + CELL * j + 1, top + CELL * i + 1, CELL - 2, CELL - 2, "mark") for i, j in marked]
     return Drawing(width, height, tuple(shapes))
 
 
@@ -73,13 +73,13 @@ def places(rows: Sequence[str], columns: Sequence[str], left: float, top: float)
 
 def cells(
     values: Array, scale: Any, rows: Sequence[str], columns: Sequence[str], left: float, top: float
-) -> Iterator[Box]:
+) -> Iterator[Rect]:
     shares = shares_of(values, scale)
     for part, sign in (("plus", 1), ("minus", -1)):
         for i, j in np.argwhere(shares * sign > 0 if sign < 0 else shares >= 0).tolist():
             hint = f"{rows[i]}, {columns[j]}: {values[i, j]:.4g}"
             opacity = round(abs(float(shares[i, j])), 3)
-            yield Box(left + CELL * j, top + CELL * i, CELL, CELL, part, hint, opacity)
+            yield Rect(left + CELL * j, top + CELL * i, CELL, CELL, part, hint, opacity)
 
 
 def shares_of(values: Array, scale: Any = None) -> Array:
@@ -98,9 +98,9 @@ def small(matrix: Any, side: float = 120, scale: Any = None, root: bool = False)
     cell = min(side / max(height, width, 1), 14.0)
     parts = {True: "shade-plus", False: "shade-minus"}
     boxes = [
-        Box(1 + cell * j, 1 + cell * i, cell, cell, parts[level > 0], opacity=abs(level) / SHADES)
+        Rect(1 + cell * j, 1 + cell * i, cell, cell, parts[level > 0], opacity=abs(level) / SHADES)
         for level in sorted(set(levels.ravel().tolist()) - {0})
         for i, j in np.argwhere(levels == level).tolist()
     ]
-    frame = Box(0.5, 0.5, cell * width + 1, cell * height + 1, "frame")
+    frame = Rect(0.5, 0.5, cell * width + 1, cell * height + 1, "frame")
     return Drawing(cell * width + 2, cell * height + 2, (*boxes, frame))

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from handloom.view.svg.charts import finite, short_number, ticks
-from handloom.view.svg.drawing import Box, Drawing, Label, Line, Shape
+from handloom.view.svg.drawing import Drawing, Label, Rect, Segment, Shape
 
 WIDE, TALL = 720, 150
 LEFT, BOTTOM, TOP = 70, 24, 12
@@ -79,14 +79,14 @@ def histogram(counts: Mapping[str, object] | None, bins: Bins, look: str, illega
     top = max([*heights, illegal, 1])
     floor, room = TALL - BOTTOM, TALL - BOTTOM - TOP
     marks = [(tick, floor - room * tick / top) for tick in ticks(0, top, 3)]
-    shapes: list[Shape] = [Line(LEFT, y, WIDE, y, "level") for _, y in marks]
+    shapes: list[Shape] = [Segment(LEFT, y, WIDE, y, "level") for _, y in marks]
     shapes += [Label(LEFT - 6, y, short_number(tick), "tick", anchor="end") for tick, y in marks]
     shapes += bars(heights, top, LEFT, WIDE - LEFT, floor, room, look)
     shapes += score_names(bins, floor)
     if illegal:
         tall = room * illegal / top
         shapes.append(Label(17, floor + 11, "illegal", "tick"))
-        shapes.append(Box(8, floor - tall, 18, tall, "illegal", f"{illegal:,}"))
+        shapes.append(Rect(8, floor - tall, 18, tall, "illegal", f"{illegal:,}"))
     return Drawing(WIDE, TALL, tuple(shapes))
 
 
@@ -102,7 +102,7 @@ def score_names(bins: Bins, floor: float) -> Iterator[Shape]:
         if not bins.whole or isinstance(tick, int):
             yield Label(x(tick), floor + 11, short_number(tick), "tick")
     if (known := bins.best_known) is not None:
-        yield Line(x(known), TOP - 8, x(known), floor, "known", f"best known: {short_number(known)}")
+        yield Segment(x(known), TOP - 8, x(known), floor, "known", f"best known: {short_number(known)}")
 
 
 def thumbnail(histograms: Iterable[tuple[Mapping[str, object] | None, str]], bins: Bins) -> Drawing:
@@ -111,14 +111,14 @@ def thumbnail(histograms: Iterable[tuple[Mapping[str, object] | None, str]], bin
     for counts, look in histograms:
         heights = bins.heights(counts or {})
         shapes += bars(heights, max([*heights, 1]), 0, 160, 56, 52, look)
-    return Drawing(160, 60, (*shapes, Line(0, 56.5, 160, 56.5, "level")))
+    return Drawing(160, 60, (*shapes, Segment(0, 56.5, 160, 56.5, "level")))
 
 
-def bars(heights: list[int], top: int, x: float, wide: float, floor: float, room: float, look: str) -> Iterator[Box]:
+def bars(heights: list[int], top: int, x: float, wide: float, floor: float, room: float, look: str) -> Iterator[Rect]:
     """A bar for each height but 0, never too low to be seen."""
     step = wide / len(heights)
     gap = min(2.0, 0.15 * step)
     for i, height in enumerate(heights):
         if height:
             tall = max(1.0, room * height / top)
-            yield Box(x + step * i + gap / 2, floor - tall, step - gap, tall, look)
+            yield Rect(x + step * i + gap / 2, floor - tall, step - gap, tall, look)

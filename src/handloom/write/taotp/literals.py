@@ -1,9 +1,9 @@
 """Text to values: Python's literals, and a few names for matrices. The words of the TAOTP language.
 
-    >>> evaluate('{"a": [1, -2.5, "x"], "b": 2 * eye(2) + ones(2, 2)}')
+    >>> evaluate_literal('{"a": [1, -2.5, "x"], "b": 2 * eye(2) + ones(2, 2)}')
     {'a': [1, -2.5, 'x'], 'b': array([[3., 1.],
            [1., 3.]])}
-    >>> evaluate("secrets")
+    >>> evaluate_literal("secrets")
     Traceback (most recent call last):
     handloom.core.errors.HandloomError: line 1: there is no name 'secrets'; there is pi, and text goes in quotes
 
@@ -34,7 +34,7 @@ MOST_NUMBERS = 2**24  # numbers in all matrices that a text makes on its way
 MOST_NESTED = 100
 
 
-def evaluate(text: str) -> Any:
+def evaluate_literal(text: str) -> Any:
     """The value of a text."""
     if not isinstance(text, str):
         raise HandloomError(f"expected the text of a .taotp file, not {shown(text)}")
@@ -158,7 +158,9 @@ class Evaluation:
             )
         a, b = as_array(self.value(node.left)), as_array(self.value(node.right))
         if a.shape != b.shape and a.ndim and b.ndim:
-            raise HandloomError(f"{spell(a.shape)} and {spell(b.shape)} do not go together; shapes must be the same")
+            raise HandloomError(
+                f"{shape_text(a.shape)} and {shape_text(b.shape)} do not go together; shapes must be the same"
+            )
         self.make(max(a.size, b.size))
         result = OPERATORS[type(node.op)](a, b)
         return result if result.ndim else float(result)
@@ -231,14 +233,14 @@ FUNCTIONS = {
 def matrix(value: Any) -> Array:
     array = as_array(value)
     if array.ndim != 2:
-        raise HandloomError(f"this is {spell(array.shape)}, expected a matrix")
+        raise HandloomError(f"this is {shape_text(array.shape)}, expected a matrix")
     return array
 
 
 def number(value: Any) -> float:
     array = as_array(value)
     if array.ndim:
-        raise HandloomError(f"this is {spell(array.shape)}, expected a number")
+        raise HandloomError(f"this is {shape_text(array.shape)}, expected a number")
     return float(array)
 
 
@@ -288,5 +290,5 @@ def is_number(value: Any) -> bool:
     return type(value) in (int, float)
 
 
-def spell(shape: tuple[int, ...]) -> str:
+def shape_text(shape: tuple[int, ...]) -> str:
     return " × ".join(map(str, shape)) or "one number"

@@ -31,7 +31,7 @@ from handloom.core.checks import whole
 from handloom.core.errors import counted, shown
 from handloom.core.files import as_path, check_ordinary, what_is
 from handloom.write.book import BOOK
-from handloom.write.taotp.literals import MOST_NUMBERS, MOST_TEXT, as_array, evaluate, spell
+from handloom.write.taotp.literals import MOST_NUMBERS, MOST_TEXT, as_array, evaluate_literal, shape_text
 
 Entries = dict[str, Any]
 Item = tuple[tuple[str, str], Array]  # an array with the name of its entry, for messages, and its own
@@ -88,7 +88,7 @@ def load_taotp(path: str | os.PathLike[str]) -> Model:
 def read_taotp(text: str) -> Model:
     """The model that a text describes."""
     try:
-        return build(evaluate(text))
+        return build(evaluate_literal(text))
     except HandloomError as error:  # matrices in a message take several lines
         raise HandloomError(" ".join(str(error).split())) from error
 
@@ -169,7 +169,7 @@ def fit(name: str, array: Array, letters: str, sizes: Sizes) -> Array:
         wanted = wanted[: len(shape)]
     if len(shape) != len(wanted) or any(want not in (None, size) for want, size in zip(wanted, shape, strict=True)):
         expected = " × ".join(str(sizes.get(letter, SIZES[letter])) for letter in letters)
-        raise HandloomError(f"{name} is {spell(shape)}, expected {expected}")
+        raise HandloomError(f"{name} is {shape_text(shape)}, expected {expected}")
     sizes |= dict(zip(letters, shape, strict=False))
     return array
 
@@ -185,7 +185,7 @@ def norm(at: str, entries: Entries, name: str, D: int) -> Iterator[Item]:
         if part in given:
             array = numbers(f"{at}{name}.{part}", given[part])
             if array.shape not in ((), (D,)):
-                raise HandloomError(f"{at}{name}.{part} is {spell(array.shape)}, expected one number or {D}")
+                raise HandloomError(f"{at}{name}.{part} is {shape_text(array.shape)}, expected one number or {D}")
             yield (f"{at}{name}.{part}", f"{inside}{NORMS[name]}.{ours}"), np.broadcast_to(array, (D,))
 
 

@@ -20,7 +20,9 @@ Prepare = Callable[[int], "Training"]  # from a seed
 Open = Callable[[Path], AbstractContextManager["Training"]]  # from a run's folder, locked meanwhile
 
 
-def begin(seeds: list[int], prepare: Prepare, path: Path | None, name: str, called: str, more: dict[str, str]) -> Path:
+def begin_all(
+    seeds: list[int], prepare: Prepare, path: Path | None, name: str, called: str, more: dict[str, str]
+) -> Path:
     """A folder with a run for each seed, none of them trained yet."""
     from handloom.learn.api import in_new_folder
     from handloom.runs.folder import Folder
