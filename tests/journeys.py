@@ -5,6 +5,7 @@ python tests/journeys.py          # prints the files of each journey, and how ma
 
 import sys
 import tempfile
+import textwrap
 import threading
 from contextlib import contextmanager
 from pathlib import Path
@@ -39,7 +40,7 @@ def journey(take):
     with files_called() as files:
         take()
     paths = [Path(file) for file in files if file.startswith(str(SOURCE))]
-    return [str(path.relative_to(SOURCE)) for path in paths]
+    return [str(path.relative_to(SOURCE)) for path in paths if path.parent != SOURCE]
 
 
 def command(*words):
@@ -51,16 +52,29 @@ def command(*words):
     return take
 
 
+HELLO = hl.program("hello")
 LEARN = ["--steps", 2, "--every", 1, "--samples", 5, "--count", 100, "--layers", 1, "--heads", 1, "--width", 8]
-DISCOVER = ["--generations", 2, "--attempts", 20, "--learn", 2, "--samples", 10, "--layers", 1, "--width", 16]
+DISCOVER = ["--generations", 2, "--attempts", 40, "--learn", 2, "--samples", 10, "--layers", 1, "--width", 16]
 JOURNEYS = {
     "run": command("run", "addition", "045+978="),
     "learn": command("learn", "s[2]==s[5]", *LEARN),
-    "discover": command("discover", "isosceles:n=6", *DISCOVER),
-    "trace": lambda: hl.trace(hl.program("hello"), "H"),
+    "discover": command("discover", "isosceles:n=8", *DISCOVER),
+    "trace": lambda: hl.trace(HELLO, "H"),
 }
+
+
+def by_room(files):
+    """The files as docs/ARCHITECTURE.md lists them: one line per room, in the order of the first call."""
+    rooms = {}
+    for file in files:
+        room, _, name = file.removesuffix(".py").partition("/")
+        rooms.setdefault(room, []).append(name)
+    return "\n".join(
+        textwrap.fill(f"{room:<9} {' '.join(names)}", 118, subsequent_indent=" " * 10) for room, names in rooms.items()
+    )
+
 
 if __name__ == "__main__":
     for name, take in JOURNEYS.items():
         files = journey(take)
-        print(f"{name}: {len(files)}", *files, sep="\n  ")
+        print(f"{name}: {len(files)} files\n{by_room(files)}\n")

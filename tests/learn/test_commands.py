@@ -119,7 +119,9 @@ def test_other_kinds_are_trained_sampled_and_resumed_from_the_command_line(tmp_p
     sampled = json.loads(handloom("sample", "runs/strings-1", "--json", cwd=tmp_path).stdout)
     assert len(sampled["samples"]) == 20
     info = handloom("info", "runs/strings-1", cwd=tmp_path)
-    assert (info.returncode, "; sample takes its run" in info.stderr) == ((0, False) if kind == "bigram" else (2, True))
+    assert (info.returncode, "; sample from the run that made it" in info.stderr) == (
+        (0, False) if kind == "bigram" else (2, True)
+    )
 
 
 def test_a_full_disk_is_said_in_one_line_and_nothing_is_left(tmp_path):
