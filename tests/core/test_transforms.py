@@ -181,7 +181,7 @@ def test_rotate_is_refused_where_it_would_not_be_exact():
     model = random_model(Config(vocab=4, block=3, d_model=5, layers=1, heads=1, d_head=2))
     with pytest.raises(HandloomError, match="M must be an orthogonal matrix of 5 by 5"):
         rotate(model, 2 * np.eye(5))
-    with pytest.raises(HandloomError, match="layer norm takes away the mean, and M turns the direction of the mean"):
+    with pytest.raises(HandloomError, match="layer norm subtracts the mean, and M turns the direction of the mean"):
         rotate(model, random_rotation(5, 0))
     post = random_model(with_config(model, norm="rms", place="post"))
     with pytest.raises(HandloomError, match="post-norm gains act on the residual stream"):
@@ -240,7 +240,7 @@ def test_pad_is_refused_where_it_would_not_be_exact():
         pad(random_model(config), d_model=7)
     with pytest.raises(HandloomError, match="pad: with post norm, layers of d_ff=0 have no norm there"):
         pad(random_model(config), d_ff=3)
-    with pytest.raises(HandloomError, match="pad: heads=0 is less than the 1 there are"):
+    with pytest.raises(HandloomError, match="pad: heads=0 is less than the existing 1"):
         pad(random_model(config), heads=0)
 
 

@@ -77,6 +77,12 @@ def norm_shapes(config: Config, at: str) -> Iterator[tuple[str, Shape]]:
             yield at + "b", (config.d_model,)
 
 
+def check_size(config: Config) -> None:
+    """Refuse a Config of more parameters than a new model may have."""
+    if (count := size(config)) > MOST:
+        raise HandloomError(f"Config: {counted(count)} parameters (expected up to {counted(MOST)}); make it smaller")
+
+
 def size(config: Config) -> int:
     """The size of all arrays together, norms included, computed without making a list of layers."""
     one, none = (
@@ -132,8 +138,7 @@ def random(config: Config, seed: int, scale: float = 0.02, dtype: Any = np.float
 
 def build(config: Config, make: Callable[[str, Shape], Any]) -> dict[str, Any]:
     """Params whose every array is make(name, shape). Sizes beyond any memory raise an error before anything is made."""
-    if (count := size(config)) > MOST:
-        raise HandloomError(f"Config: {counted(count)} parameters (expected up to {counted(MOST)}); make it smaller")
+    check_size(config)
     flat = {}
     for name, shape in shapes(config):
         try:

@@ -29,7 +29,7 @@ from handloom.tasks.digit_sorting import ascending_digits
 from handloom.write.book import BOOK
 from handloom.write.parts.encodings import PLANE, circle
 from handloom.write.parts.loudness import LOUD_COUNTS, LOUD_SUMS, SURE
-from handloom.write.parts.stream import Head, Layer, Neurons, Stream, assemble, axes
+from handloom.write.parts.stream import Head, Layer, Neurons, Stream, assemble, axes, config_of
 
 SMALL, TICK = 2.0**-14, 2.0**-24  # a digit gathered, and the time from one position to the next
 
@@ -44,6 +44,7 @@ def digit_sort(digits: int = 2, length: int = 16, base: int = 10) -> Model:
         Layer([*gather, repeat_equals(stream, root)], make_the_answer_negative(stream, base)),
         Layer([count_what_comes_next(stream, digits, base, length, root)], output_the_smallest(stream, base, length)),
     ]
+    config_of(stream, vocab, block, layers, **BOOK)  # refuses what is too large, before a large table is made
     notes = {"decode_steps": [1, -1]}
     return assemble(stream, vocab, tokens(stream, base), positions(stream, digits, block), layers, notes, **BOOK)
 

@@ -153,6 +153,22 @@ def scalar_neurons(about: str, mlp: ScalarMLP, row: Array) -> Neurons:
     return Neurons(about, [(np.outer(mlp.w_in, row), mlp.W_out)], mlp.b_in, mlp.b_out)
 
 
+def config_of(stream: Stream, vocab: Vocab, block: int, layers: Sequence[Layer], **fields: Any) -> Config:
+    """The Config of these parts, if they are not too many to be a model; `fields` are those that are no sizes."""
+    config = Config(
+        vocab=len(vocab),
+        block=block,
+        d_model=stream.width,
+        layers=len(layers),
+        heads=max(len(layer.heads) for layer in layers),
+        d_head=max(head.width for layer in layers for head in layer.heads),
+        d_ff=max(count(layer.neurons.rows) if layer.neurons else 0 for layer in layers),
+        **fields,
+    )
+    params.check_size(config)
+    return config
+
+
 def assemble(
     stream: Stream,
     vocab: Vocab,
@@ -162,17 +178,8 @@ def assemble(
     notes: Mapping[str, Any],
     **fields: Any,
 ) -> Model:
-    """The Model of these parts; `fields` are those of its Config that are no sizes."""
-    config = Config(
-        vocab=len(tokens),
-        block=len(positions),
-        d_model=stream.width,
-        layers=len(layers),
-        heads=max(len(layer.heads) for layer in layers),
-        d_head=max(head.width for layer in layers for head in layer.heads),
-        d_ff=max(count(layer.neurons.rows) if layer.neurons else 0 for layer in layers),
-        **fields,
-    )
+    """The Model of these parts, with its notes."""
+    config = config_of(stream, vocab, len(positions), layers, **fields)
     weights = params.zeros(config)
     weights["W_E"][:], weights["W_pos"][:] = tokens, positions
     for arrays, layer in zip(weights["layers"], layers, strict=True):
