@@ -249,7 +249,7 @@ def test_places_where_no_store_can_be_are_refused(tmp_path):
     refused(lambda: Store.open("/dev/null"), "not a regular file")
     refused(lambda: Store.open("a\0b"), "null")
     refused(lambda: Store.open(3), "expected the name of a file")
-    refused(lambda: Store.open(tmp_path / "none", create=False), "no such file of records", "handloom discover")
+    refused(lambda: Store.open(tmp_path / "none", create=False), "no such file of records", "a discovery run")
     assert list(tmp_path.iterdir()) == []
 
 

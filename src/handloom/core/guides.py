@@ -1,8 +1,8 @@
 """Guides: which tokens may come next so that a text can still match a format.
 
-    >>> from handloom.core.regex import parse
+    >>> from handloom.core.regex import parse_regex
     >>> vocab = Vocab(("0", "1", "no", "ne", "<end>"), separator="", eos="<end>")
-    >>> guide = Guide(parse("[01]{2,4}|none"), vocab)
+    >>> guide = Guide(parse_regex("[01]{2,4}|none"), vocab)
     >>> guide.allowed(guide.begin([], room=9), room=9)      # what the text may begin with
     ['0', '1', 'no']
     >>> guide.allowed(guide.begin([0, 1], room=9), room=9)  # "01" may continue, or end
