@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from draws import assert_close, models_and_tokens, random_model
-from handloom.core import Config, HandloomError, reference
+from handloom.core import Config, HandloomError, reference, trace
 from handloom.core.reference import Past, forward, rotate, sinusoid
 
 
@@ -188,3 +188,9 @@ def test_a_trace_says_what_it_has_when_asked_for_more():
     assert seen.get("embed", 3) == 3
     with pytest.raises(HandloomError, match="site 'embed' was not recorded; recorded: logits"):
         seen["embed"]
+
+
+def test_trace_takes_the_name_of_a_model_as_certify_does():
+    assert trace("hello", "H", want="logits")["logits"].shape == (2, 11)
+    with pytest.raises(HandloomError, match="no such file, and no program of that name"):
+        trace("helo", "H")

@@ -292,3 +292,10 @@ def test_records_come_best_first_or_newest_first(here):
     with pytest.raises(HandloomError, match="no such file of records"):
         hl.records("other.sqlite")
     assert not Path("other.sqlite").exists()
+
+
+def test_an_option_that_does_not_exist_is_named_and_a_run_prints_in_one_line(here):
+    with pytest.raises(HandloomError, match="no option 'generation' "):
+        hl.discover(CYCLES, generation=1)
+    run = hl.discover(CYCLES, generations=1, **FAST)
+    assert repr(run) == f"<Discovery: {run.setup.problem}, best {run.best.score}, 1 generation>"

@@ -55,12 +55,14 @@ class Trace(Mapping[str, Any]):
 
 
 def trace(
-    model: "Model", tokens: Any, want: Want = "*", edits: Edits | None = None, engine: str = "reference"
+    model: "Model | str", tokens: Any, want: Want = "*", edits: Edits | None = None, engine: str = "reference"
 ) -> Trace:
-    """Run a model once on a text or on token ids and record the values at the wanted sites (by default all). Several
-    texts with equal numbers of tokens, or several rows of ids, add a dimension in front."""
+    """Run a model, or the model of a name, once on a text or on token ids and record the values at the wanted sites (by
+    default all). Several texts with equal numbers of tokens, or several rows of ids, add a dimension in front."""
     from handloom.core.engines import choose_engine  # which is typed by what is above
+    from handloom.core.finding import find
 
+    model = find(model).model
     ids: Any = model.vocab.encode(tokens) if isinstance(tokens, str) else tokens
     if isinstance(tokens, list | tuple) and tokens and all(isinstance(text, str) for text in tokens):
         ids = [model.vocab.encode(text) for text in tokens]

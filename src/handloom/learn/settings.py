@@ -87,6 +87,8 @@ def check_fields(settings: Any) -> None:
 def checked(values: Any, kind: Any) -> dict[str, Any]:
     """Values for the fields of a dataclass, from JSON."""
     known = {f.name for f in fields(kind)}
-    if not isinstance(values, dict) or not set(values) <= known:
-        raise HandloomError(f"settings must be an object with some of {', '.join(sorted(known))}")
+    if not isinstance(values, dict):
+        raise HandloomError(f"settings={shown(values)} must be an object of names and values")
+    if unknown := sorted(set(values) - known):
+        raise HandloomError(f"no option {shown(unknown[0])} (expected some of {', '.join(sorted(known))})")
     return values

@@ -41,6 +41,10 @@ class Discovery:
     setup: Setup
     state: State
 
+    def __repr__(self) -> str:
+        best = f"best {self.best.score:,}" if self.best else "nothing found yet"
+        return f"<Discovery: {self.setup.problem}, {best}, {self.generation} generation{'s' * (self.generation != 1)}>"
+
     def run(self, watch: Callable[[Progress], None] | None = None) -> "Discovery":
         """Run until a limit is reached or Ctrl-C. `watch` is called several times per second."""
         self.setup = replace(self.setup, watch=watch) if watch else self.setup
