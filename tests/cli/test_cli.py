@@ -235,9 +235,7 @@ def test_tour_runs_every_stop_and_leaves_a_page(output, tmp_path):
     assert page.count("<h2>") == len(shown["stops"])
     assert "<svg" in page
     # nothing comes from the network
-    assert not re.search(
-        r"https?:|src=|@import", page.replace("http://www.w3.org/2000/svg", "")
-    )  # nothing comes from the network
+    assert not re.search(r"https?:|src=|@import", page.replace("http://www.w3.org/2000/svg", ""))
 
 
 WRONG = [

@@ -1,5 +1,7 @@
 """Decoding: with the cache and without, on both engines, the same tokens; and each way to choose does what it says."""
 
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -367,3 +369,25 @@ def test_what_is_no_text_is_refused(text):
 def test_an_empty_prompt_is_refused_where_there_is_no_bos():
     with pytest.raises(HandloomError, match="the prompt is empty"):
         random_model(Config(vocab=3, block=2, d_model=2))("")
+
+
+def test_threads_keep_to_one_core_also_in_mkl_whatever_the_caller_has_set():
+    """torch.set_num_threads sets MKL's count for the whole process; results must not depend on it."""
+    code = (
+        "import sys, torch, handloom as hl\n"
+        "torch.set_num_threads(int(sys.argv[1]))\n"
+        "run = hl.train('strings:length=30-40', steps=3, width=128, lanes=2, engine='torch', samples=1, count=100)\n"
+        "import hashlib; print(hashlib.sha256(run.model().params['layers'][0]['W_in'].tobytes()).hexdigest())"
+    )
+    hashes = {
+        subprocess.run([sys.executable, "-c", code, count], capture_output=True, text=True, check=True).stdout
+        for count in ("1", "2")
+    }
+    assert len(hashes) == 1
+
+
+@pytest.mark.parametrize("wrong", [{"batch": 0}, {"batch": 2.5}, {"rows_per_thread": 0}])
+def test_sizes_of_batches_are_whole_and_positive(wrong):
+    model = random_model(Config(vocab=7, block=8, d_model=6))
+    with pytest.raises(HandloomError, match="must be a whole number of at least 1"):
+        generate(model, [[0]], **wrong)

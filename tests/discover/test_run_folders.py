@@ -299,3 +299,18 @@ def test_an_option_that_does_not_exist_is_named_and_a_run_prints_in_one_line(her
         hl.discover(CYCLES, generation=1)
     run = hl.discover(CYCLES, generations=1, **FAST)
     assert repr(run) == f"<Discovery: {run.setup.problem}, best {run.best.score}, 1 generation>"
+
+
+def test_a_resumed_run_that_cannot_start_keeps_its_files(here, monkeypatch):
+    run_discover(CYCLES, "--generations", 1, "--out", "a", *OPTIONS)
+    for name in ("metrics.jsonl", "records.jsonl", "state.json"):  # as if killed before its first generation ended
+        (here / "a" / name).unlink(missing_ok=True)
+    run = reopen("a", store="other.sqlite", generations=1)
+
+    def no_workers(*what):
+        raise HandloomError("no workers")
+
+    monkeypatch.setattr("handloom.discover.loop.loop.executor_for", no_workers)
+    with pytest.raises(HandloomError, match="no workers"):
+        run.run()
+    assert (here / "a" / "run.json").exists()

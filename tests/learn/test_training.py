@@ -462,3 +462,12 @@ def test_questions_are_answered_as_in_evaluations_and_strings_are_drawn(tmp_path
     assert sample(tmp_path / "a", 20, seed=1).samples == sample(tmp_path / "a", 20, seed=1, temperature=0.0).samples
     train(RULE, folder=tmp_path / "b", steps=2, every=2, **SMALL)
     assert sample(tmp_path / "b", 20, seed=1).samples == sample(tmp_path / "b", 20, seed=1, temperature=1.0).samples
+
+
+def test_a_training_in_the_folder_of_a_run_that_has_begun_does_not_write_over_it(tmp_path):
+    train(RULE, folder=tmp_path / "a", steps=4, every=2, **SMALL)
+    one = prepare(RULE, steps=4, every=2, **SMALL)
+    other = Training(one.task, one.data, one.learner, one.settings, folder=Folder(tmp_path / "a"))
+    with pytest.raises(HandloomError, match="holds a run that has begun; resume it"):
+        other.run()
+    assert Folder(tmp_path / "a").position()["step"] == 4

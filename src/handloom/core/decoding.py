@@ -85,7 +85,9 @@ def generate(
     added. A prompt that cannot be completed to match within `steps` tokens raises an error.
 
     `engine` is a name, or auto for the fastest that runs the model. With edits, every step runs the whole window,
-    edited. `batch` rows are decoded together. `progress` gets the number of tokens so far and the most there can be."""
+    edited. `batch` rows are decoded together, and a thread gets at least `rows_per_thread`. `progress` gets the number
+    of tokens so far and the most there can be."""
+    batch, rows_per_thread = whole("batch", batch, 1), whole("rows_per_thread", rows_per_thread, 1)
     choice = check_choice(model, stop, temperature, top_k, top_p, seed)
     texts = check_prompts(model, prompts)
     limits = [check_steps(model, len(text), steps) for text in texts]

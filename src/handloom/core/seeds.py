@@ -24,12 +24,18 @@ class Use(IntEnum):
     MASKED = 7  # sampling from a masked model; with the row's number
     DROPOUT = 8  # with the step's number and the lane's
     EVALUATION = 9  # its own seed; with the step's number
-    PROPOSALS = 10  # constructions drawn from the model of a discovery run; with the number of the first
-    ATTEMPTS = 11  # that the model of Wagner's experiment trains on
-    CHANCE = 12  # constructions by chance, to compare with
 
 
-def generator(seed: int, use: Use, *more: int) -> np.random.Generator:
+class Elsewhere(IntEnum):
+    """Outside a training run, whose seeds are others."""
+
+    ABLATION = 1  # strings that an effect is measured on
+    PROPOSALS = 5  # constructions drawn from the model of a discovery run; with the number of the first
+    ATTEMPTS = 6  # that the model of Wagner's experiment trains on
+    CHANCE = 7  # constructions by chance, to compare with
+
+
+def generator(seed: int, use: IntEnum, *more: int) -> np.random.Generator:
     """The generator for one use of a seed."""
     return np.random.default_rng((seed, use, *more))
 

@@ -342,9 +342,7 @@ class Decoder:
             self.past.keep(self.slots(rows))
             self.rows = list(rows)
         slots = self.slots(rows)
-        counts = np.ones(
-            len(self.rows), np.int64
-        )  # finished rows that are still in the batch get a token too: all stay even
+        counts = np.ones(len(self.rows), np.int64)  # finished rows still in the batch get a token too: all stay even
         counts[slots] = [len(new) for new in tokens]
         fed = np.zeros((len(slots), counts.max()), np.int64)
         fed[np.arange(counts.max()) < counts[slots, None]] = np.fromiter(chain.from_iterable(tokens), np.int64)
@@ -385,8 +383,10 @@ def pool(count: int) -> ThreadPoolExecutor:
 
 
 def keep_to_one_core() -> None:
-    """Run all operations of the calling thread on one core, from now on. OpenMP counts this per thread; torch's own
-    set_num_threads would also change MKL and what every later thread begins with."""
+    """Run all operations of the calling thread on one core, from now on. OpenMP and MKL count this per thread; torch's
+    own set_num_threads would change it for every thread."""
     torch.get_num_threads()  # PyTorch sets a thread's count at its first use: let that be now, not after the next line
-    with suppress(AttributeError):  # PyTorch built without OpenMP: its threads then share one pool
-        ctypes.CDLL(torch._C.__file__).omp_set_num_threads(1)
+    library = ctypes.CDLL(torch._C.__file__)
+    for name in ("omp_set_num_threads", "MKL_Set_Num_Threads_Local"):
+        with suppress(AttributeError):  # PyTorch built without OpenMP, whose threads share one pool, or without MKL
+            getattr(library, name)(1)

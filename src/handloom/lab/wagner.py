@@ -32,7 +32,7 @@ from handloom.core import HandloomError
 from handloom.core.checks import is_number, whole
 from handloom.core.errors import shown
 from handloom.core.files import write_atomically
-from handloom.core.seeds import Use, generator
+from handloom.core.seeds import Elsewhere, generator
 from handloom.discover.catalogue import problem_named
 from handloom.discover.loop.progress import statistics_of
 from handloom.discover.model.codec import KINDS, Codec, Sized
@@ -110,7 +110,7 @@ def attempts(
     """Legal sets of these sizes, in random order. Under a symmetry, or under all in turn, they are unions of orbits of
     about these sizes."""
     problem = isosceles(n)
-    rng = generator(seed, Use.ATTEMPTS)
+    rng = generator(seed, Elsewhere.ATTEMPTS)
     sizes = rng.permutation(target_sizes(whole("count", count, 1), middle, spread, most))
     made = [search_for(problem, name) for name in (symmetry_names(problem) if symmetry == ALL else [symmetry])]
     searches = [one for one in made if isinstance(one, OrbitSearch)]
@@ -188,7 +188,7 @@ def legal_part(problem: Problem, construction: Construction) -> Construction:
 
 def by_chance(problem: Problem, tried: Sequence[Construction], samples: int, seed: int) -> dict[str, Any] | None:
     """The scores of points at random, as many as attempts have: what a model gets that knows only the sizes."""
-    rng = generator(seed, Use.CHANCE)
+    rng = generator(seed, Elsewhere.CHANCE)
     sizes = [len(tried[i]) for i in rng.integers(len(tried), size=samples)]
     drawn = [sorted(rng.choice(problem.space.length, size, replace=False).tolist()) for size in sizes]
     return statistics_of([len(legal_part(problem, tuple(one))) for one in drawn])

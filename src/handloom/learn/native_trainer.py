@@ -4,8 +4,6 @@ A batch is given as the numbers of its strings; the engine cuts it up itself (co
 lanes follows from the model's size alone, so that a run does not depend on the number of cores.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from ctypes import byref, c_double
 from math import isfinite
 
@@ -88,10 +86,6 @@ class NativeTrainer:
         loss = c_double()
         native.fine(self.library.trainer_loss(self.handle, byref(struct_of(strings)), len(strings), byref(loss)))
         return loss.value
-
-    @contextmanager
-    def at_work(self) -> Iterator[None]:
-        yield
 
     def arrays(self) -> Arrays:
         """The current weights, all of them."""

@@ -154,12 +154,13 @@ def run_of(model: Any) -> tuple[Folder, Path] | None:
     if not isinstance(model, str | os.PathLike) or is_program(model):
         return None
     path = Path(model)
-    folder = path if what_is(path) == "folder" else path.parent
+    whole = what_is(path) == "folder"
+    folder = path if whole else path.parent
+    if not whole and not OF_RUN.fullmatch(path.name):
+        return None
     if what_is(folder / ABOUT) != "file" or Folder(folder).about()["kind"] != "learn":
         return None
-    if folder == path:
-        return Folder(folder), folder / LAST
-    return (Folder(folder), path) if OF_RUN.fullmatch(path.name) else None
+    return Folder(folder), folder / LAST if whole else path
 
 
 def known_task(model: "Model | CellModel", folder: Path | None) -> Learnable | None:

@@ -6,7 +6,6 @@ another can resume from. A `Stepper` chooses the engine once and makes its train
 """
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from math import isfinite
 from typing import TYPE_CHECKING, Protocol
@@ -37,9 +36,6 @@ class Trainer(Protocol):
 
     def loss(self, strings: Strings) -> float:
         """The mean loss per token of all strings, without training."""
-
-    def at_work(self) -> AbstractContextManager[None]:
-        """Around several steps."""
 
     def arrays(self) -> Arrays:
         """The current weights, all of them."""

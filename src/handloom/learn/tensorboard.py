@@ -21,7 +21,7 @@ def board(folder: Path) -> Watch:
             return
         scalars = {"loss/train": report.loss, "loss/held_out": report.held_out}
         for name, value in (scalars | report.evaluation.to_json()).items():
-            if value is not None:  # no samples were new
+            if value is not None:  # None: no samples were new
                 writer.add_scalar(name, value, report.step)
         writer.flush()
 

@@ -5,8 +5,7 @@ few operations on it and not on a hundred small ones. And a batch is cut into la
 own core, so that no small operation waits for another core. The lanes' gradients are added in a fixed order.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from math import prod
 
 import numpy as np
@@ -108,19 +107,13 @@ class TorchTrainer:
         for i, group in enumerate(np.array_split(np.argsort(strings.lengths), -(-len(strings) // AT_ONCE))):
             lanes[i % self.count] += self.dealt(strings, group, 1, rng)[0]
         count = sum(batch.count for lane in lanes for batch in lane)
-        with self.at_work():
-            return sum(self.work(lambda lane, batches: lane.measure(batches), lanes)) / count
+        return sum(self.work(lambda lane, batches: lane.measure(batches), lanes)) / count
 
     def work(self, do: Callable[["Lane", list[Batch]], float], lanes: Lanes) -> list[float]:
         """Let all lanes do their part at the same time."""
         if len(self.lanes) == 1:
             return [do(self.lanes[0], lanes[0])]
         return list(self.pool.map(do, self.lanes, lanes))
-
-    @contextmanager
-    def at_work(self) -> Iterator[None]:
-        """Around steps."""
-        yield
 
     def arrays(self) -> Arrays:
         """The current weights, all of them."""

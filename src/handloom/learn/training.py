@@ -141,6 +141,8 @@ class Training:
     def run(self) -> "Training":
         """Train to the last step, or until told to stop. The run is saved at every evaluation and when it ends."""
         if self.stepper is None:
+            if self.folder and self.folder.position():
+                raise HandloomError(f"{self.folder.path} holds a run that has begun; resume it")
             self.begin()
         with interrupts(self.halt):
             self.train()
@@ -165,8 +167,7 @@ class Training:
             if where.step >= settings.steps or self.stop or self.is_over():
                 return
             stops = [(where.step // n + 1) * n for n in (settings.every, settings.keep) if n]
-            with self.trainer.at_work():
-                self.step_to(min(settings.steps, *stops), clock)
+            self.step_to(min(settings.steps, *stops), clock)
             self.save()
 
     def is_due(self) -> bool:

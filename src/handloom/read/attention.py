@@ -14,7 +14,7 @@ from handloom.core import HandloomError, Model, choose_engine, generate
 from handloom.core.arrays import Array
 from handloom.core.callbacks import Progress
 from handloom.core.checks import check_tokens
-from handloom.core.seeds import Use, generator
+from handloom.core.seeds import Elsewhere, generator
 from handloom.tasks import Language, Learnable
 from handloom.tasks.language import example_of
 
@@ -88,6 +88,6 @@ def strings_for(
 
 def right_strings(task: Learnable, model: Model, count: int, seed: int) -> list[list[int]]:
     """Whole strings of a task, up to one token more than the model can read."""
-    rng = generator(seed, Use.STRINGS)
+    rng = generator(seed, Elsewhere.ABLATION)
     pairs = [example_of(task, rng) for _ in range(count)]
     return [[*asked, *answer][: model.config.block + 1] for asked, answer in pairs]

@@ -194,7 +194,7 @@ class Folder:
         try:
             with safe_open(path, framework="numpy") as file:
                 return read(file)
-        except (OSError, SafetensorError, ValueError, TypeError, KeyError) as error:
+        except (OSError, SafetensorError, ValueError, TypeError, KeyError, RecursionError) as error:
             raise damaged(path, one_line(error)) from error
 
     # Lines

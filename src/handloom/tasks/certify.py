@@ -195,8 +195,14 @@ def answered(task: Task, prompt: Ids) -> Ids:
     """The oracle's answer; a task may be a user's own."""
     if not is_row(prompt):
         raise HandloomError(f"an input of the task must be a list of token ids, and it gave {shown(prompt)}")
-    with in_users_code(f"the task could not answer {shown(prompt)}"):
-        answer = task.oracle(prompt)
+    subject = f"the task could not answer {shown(prompt)}"
+    try:
+        with in_users_code(subject):
+            answer = task.oracle(prompt)
+    except HandloomError as error:
+        if str(error).startswith(subject):
+            raise
+        raise HandloomError(f"{subject}: {error}") from error
     if answer is None or not is_row(answer):
         raise HandloomError(
             f"an answer must be a list of token ids, and to its own input {shown(prompt)} the task gave {shown(answer)}"

@@ -34,9 +34,8 @@ class Language:
     right: Callable[[str], bool]
     formed: Callable[[str], bool] = lambda text: True
     lines: Sequence[str] | None = None  # all strings, if they are given rather than drawn
-    marks: Callable[[int], Sequence[int]] = (
-        lambda length: ()
-    )  # digits (from 1) that a rule names, in strings of this length
+    # the digits (from 1) that a rule names, in strings of a length
+    marks: Callable[[int], Sequence[int]] = lambda length: ()
     separator: str | None = None  # between tokens in text: a space, or nothing
     has_rule: bool = True  # False: there are only examples, and `right` tells no more than `formed`
 

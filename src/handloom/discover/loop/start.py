@@ -40,6 +40,7 @@ class Discovery:
 
     setup: Setup
     state: State
+    new: bool = True  # False: resumed
 
     def __repr__(self) -> str:
         best = f"best {self.best.score:,}" if self.best else "nothing found yet"
@@ -53,7 +54,7 @@ class Discovery:
             run(self.setup, self.state)
         except HandloomError as error:
             began = isinstance(error, Lost) or self.records or self.lines
-            if folder and not began:
+            if folder and self.new and not began:
                 folder.remove()  # nothing is left of a run that never began
             raise
         finally:
@@ -224,4 +225,4 @@ def resumed(setup: Setup, folder: Folder, seconds: float | None) -> Discovery:
     folder.rewrite(state.lines)
     folder.rewrite(records, RECORDS)
     limit = None if seconds is None else seconds + state.clock.before
-    return Discovery(replace(setup, seconds=limit), state)
+    return Discovery(replace(setup, seconds=limit), state, new=False)

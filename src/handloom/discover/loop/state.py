@@ -97,9 +97,8 @@ def restored(setup: Setup, folder: Folder) -> State:
         state.generation, state.number, state.steps = (saved[name] for name in ("generation", "number", "steps"))
         state.clock.before, state.turns = saved["seconds"], Counter(saved["turns"])
         state.ledger.restore(saved["ledger"])
-        state.model = ModelState.from_json(
-            saved.get("model") or saved["apprentice"], setup, folder.path
-        )  # its first name
+        model = saved.get("model") or saved["apprentice"]  # its name in earlier runs
+        state.model = ModelState.from_json(model, setup, folder.path)
     return state
 
 
@@ -108,7 +107,7 @@ def restored(setup: Setup, folder: Folder) -> State:
 
 def show_progress(setup: Setup, state: State, stage: Stage, done: float) -> None:
     """Call the watcher, at most every PAUSE seconds within a stage."""
-    now = setup.now()
+    now = time.monotonic()
     if stage == state.shown[0] and now - state.shown[2] < PAUSE:
         return
     state.shown = stage, done, now

@@ -27,7 +27,7 @@ from handloom.core import HandloomError, Model, generate, save
 from handloom.core.arrays import Array, Arrays
 from handloom.core.checks import is_number, whole
 from handloom.core.errors import shown
-from handloom.core.seeds import Use, derived, generator
+from handloom.core.seeds import Elsewhere, Use, generator
 from handloom.discover.model.codec import Codec
 from handloom.learn.data import Strings, rows_of_step
 from handloom.learn.kinds import config_for
@@ -93,13 +93,12 @@ class Proposer:
         self.stepper.learner.check(strings)
         self.longest = max(self.longest, int(strings.lengths.max()))
         rows_of, losses, needed = self.batches(strings, weights), list[float](), 0.0
-        with self.stepper.trainer.at_work():
-            while len(losses) < steps and not self.stepper.any_of_us(stop() or is_late(deadline, needed)):
-                began = time.monotonic()
-                losses.append(self.stepper.step(self.step, strings, *rows_of(self.step))[0])
-                self.step += 1
-                needed = time.monotonic() - began  # the next step will take as long
-                report(self.step, losses[-1])
+        while len(losses) < steps and not self.stepper.any_of_us(stop() or is_late(deadline, needed)):
+            began = time.monotonic()
+            losses.append(self.stepper.step(self.step, strings, *rows_of(self.step))[0])
+            self.step += 1
+            needed = time.monotonic() - began  # the next step will take as long
+            report(self.step, losses[-1])
         return math.fsum(losses) / len(losses) if losses else None
 
     def batches(
@@ -137,7 +136,7 @@ class Proposer:
         parts = [
             Part(tuple(self.prompt), min(size, count - first), longest, temperature, part_seed, self.stepper.device)
             for first in range(0, whole("count", count, 0), size)
-            for part_seed in [derived(seed, Use.PROPOSALS, first)]
+            for part_seed in [int(generator(seed, Elsewhere.PROPOSALS, first).integers(2**62))]
         ]
         drawn = (draw or draw_here)(model, parts, deadline)
         return [[*self.prompt[1:], *row] for new in drawn for row in new]

@@ -25,7 +25,7 @@ BOUND = "a lower bound: Rabung and Lotts, Electronic J. Combin. 19 (2012)"
 
 @sized(1, 2000)
 def progressions(length: int = 40, colours: int = 2, terms: int = 4) -> Problem:
-    """Colourings of this length with a progression of so many terms as late as possible."""
+    """Colourings of this length whose first progression of `terms` terms comes as late as possible."""
     within("progressions: colours", colours, 1, 10)
     within("progressions: terms", terms, 2, 20)
     longest, source = known(colours, terms)

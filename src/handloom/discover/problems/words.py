@@ -22,7 +22,7 @@ from handloom.discover.catalogue import sized, within
 from handloom.discover.problem import Problem
 from handloom.discover.spaces import word
 
-FOR_EVER = {"xx": 3, "xxx": 2, "xyxyx": 2}  # with so many letters or more
+FOR_EVER = {"xx": 3, "xxx": 2, "xyxyx": 2}  # with this many letters or more
 THUE = "as long as one likes: Thue, 1906 and 1912"
 ZIMIN = "the maximum: Cooper and Rorabaugh, Bounds on Zimin word avoidance, arXiv:1409.3080"
 TRIED_ALL = "the maximum, by exhaustive search"

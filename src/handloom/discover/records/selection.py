@@ -36,7 +36,7 @@ def records(
 
 
 def select(store: Store, asked: Asked = None, best: int | None = None) -> list[Record]:
-    """The records asked for, problem by problem; of each problem the best, if so many are given, or else all."""
+    """The records asked for, problem by problem; of each problem all, or the `best` best if given."""
     return [record for name in problem_names(store, asked) for record in store.records(name, limit=best)]
 
 
