@@ -177,9 +177,7 @@ def test_the_tour_goes_on_without_torch(tmp_path):
 
 
 def test_the_package_is_the_command_too(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-m", "handloom", "run", "hello"], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([*command.PROCESS, "run", "hello"], capture_output=True, text=True, check=True)
     assert done.stdout == "Hello World!\n"
 
 

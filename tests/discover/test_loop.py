@@ -6,7 +6,6 @@ import re
 import signal
 import sqlite3
 import subprocess
-import sys
 import time
 from collections import Counter
 from dataclasses import replace
@@ -17,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from command import PROCESS
 from discoveries import CYCLES, FAST, OPTIONS, check_result, generations_done, run_discover
 from handloom.core import HandloomError
 from handloom.discover import Problem, graph, grid, subsets, verdict
@@ -35,7 +35,7 @@ EXAMPLE = str(Path(__file__).parents[2] / "examples" / "problem.py")
 
 
 def command(*words):
-    return [sys.executable, "-m", "handloom", "discover", *map(str, words)]
+    return [*PROCESS, "discover", *map(str, words)]
 
 
 def lines_of(folder):

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from command import PROCESS
 from handloom.core import HandloomError
 from handloom.discover.catalogue import problem_named
 from handloom.discover.loop.executors import Threads
@@ -253,7 +254,7 @@ def ends_when(act, folder, **environment):
     line."""
     words = ["sidon:n=20", "--on", "ray", "--seconds", "300", "--no-model", "--steps", "50", "--out", "run"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "handloom", "discover", *words],
+        [*PROCESS, "discover", *words],
         cwd=folder,
         env=os.environ | environment,
         stdout=subprocess.DEVNULL,

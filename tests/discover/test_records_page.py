@@ -3,11 +3,11 @@
 import json
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from command import PROCESS
 from handloom.discover.catalogue import problem_named
 from handloom.discover.problem import verdict
 
@@ -38,7 +38,7 @@ def test_records_do_not_fall_as_the_grid_grows_and_reach_what_is_known():
 
 
 def test_the_published_file_can_be_imported(tmp_path):
-    command = [sys.executable, "-m", "handloom", "records", "--store", str(tmp_path / "r.sqlite"), "--json"]
+    command = [*PROCESS, "records", "--store", str(tmp_path / "r.sqlite"), "--json"]
     few = tmp_path / "few.json"
     few.write_text(json.dumps(RECORDS[:8]))
     subprocess.run([*command, "--import", str(few)], check=True, capture_output=True)
