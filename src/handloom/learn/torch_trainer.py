@@ -69,10 +69,16 @@ class TorchTrainer:
         lanes = self.batch(strings, rows, rng)
         count = sum(batch.count for lane in lanes for batch in lane)
         losses = self.work(lambda lane, batches: lane.learn(batches), lanes)
+        if len(self.lanes) == 1:
+            return self.update(sum(losses), count, rate)
+        return self.pool.submit(self.update, sum(losses), count, rate).result()  # on one core, as the lanes are
+
+    def update(self, loss: float, count: int, rate: float) -> tuple[float, int]:
+        """Add up the lanes' gradients and take a step of AdamW."""
         self.gradient.copy_(self.lanes[0].gradient)
         for lane in self.lanes[1:]:
             self.gradient += lane.gradient
-        totals = torch.tensor([sum(losses), float(count)], dtype=torch.float64, device=self.device)
+        totals = torch.tensor([loss, float(count)], dtype=torch.float64, device=self.device)
         if self.processes.share:
             self.processes.share(self.gradient)
             self.processes.share(totals)

@@ -21,7 +21,7 @@ from handloom.core.arrays import Array
 from handloom.core.callbacks import Progress
 from handloom.core.checks import whole
 from handloom.core.engines import Decoder, choose_engine
-from handloom.core.errors import in_users_code, shown
+from handloom.core.errors import in_users_code, shown, told
 from handloom.core.finding import find
 from handloom.core.registry import offered
 from handloom.core.transforms import shuffle
@@ -36,7 +36,7 @@ LITTLE = 5 * 10**7  # inputs times positions times parameters: a second, in whic
 SAMPLES = 10_000
 FEW = 10_000  # hard inputs that are measured before all are run
 REORDERED = 200  # inputs run in other orders of summation
-MEMORY = 2**19  # numbers in the largest array of one run: larger ones are no faster
+MEMORY = 2**18  # numbers in the largest array of one run: larger ones are no faster
 NO_INPUTS = "the task could not make its inputs"
 
 
@@ -195,14 +195,11 @@ def answered(task: Task, prompt: Ids) -> Ids:
     """The oracle's answer; a task may be a user's own."""
     if not is_row(prompt):
         raise HandloomError(f"an input of the task must be a list of token ids, and it gave {shown(prompt)}")
-    subject = f"the task could not answer {shown(prompt)}"
     try:
-        with in_users_code(subject):
-            answer = task.oracle(prompt)
-    except HandloomError as error:
-        if str(error).startswith(subject):
-            raise
-        raise HandloomError(f"{subject}: {error}") from error
+        answer = task.oracle(prompt)
+    except Exception as error:
+        why = str(error) if isinstance(error, HandloomError) else told(error)
+        raise HandloomError(f"the task could not answer {shown(prompt)}: {why}") from error
     if answer is None or not is_row(answer):
         raise HandloomError(
             f"an answer must be a list of token ids, and to its own input {shown(prompt)} the task gave {shown(answer)}"
