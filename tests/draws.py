@@ -15,13 +15,14 @@ LETTERS = Vocab.of("01", bos="<end>", eos="<end>")
 @st.composite
 def configs(draw, **fixed):
     positions = fixed.get("positions", draw(st.sampled_from(CHOICES["positions"])))
+    heads = fixed.get("heads", draw(st.integers(0, 4)))
     d_head = draw(st.sampled_from([2, 4] if positions == "rotary" else [1, 2, 3, 4]))
     values = {
         "vocab": draw(st.integers(1, 7)),
         "block": draw(st.integers(1, 6)),
         "d_model": draw(st.integers(1, 8)),
         "layers": draw(st.integers(0, 3)),
-        "heads": draw(st.integers(0, 3)),
+        "heads": heads,
         "d_head": d_head,
         "d_ff": draw(st.sampled_from([0, 1, 3, 8])),
         "norm": draw(st.sampled_from(CHOICES["norm"])),
@@ -33,8 +34,15 @@ def configs(draw, **fixed):
         "causal": draw(st.booleans()),
         "tied": draw(st.booleans()),
         "biases": tuple(draw(st.sets(st.sampled_from(BIASES)))),
+        "gated": draw(st.booleans()),
+        "kv_heads": draw(kv_heads(heads)),
     }
     return Config(**values | fixed)
+
+
+def kv_heads(heads):
+    """Numbers of heads with keys and values that this many heads can share."""
+    return st.sampled_from([0, *(n for n in range(1, heads) if heads % n == 0)])
 
 
 def random_model(config, seed=0, scale=0.7):
@@ -72,7 +80,7 @@ def with_config(model, **fields):
 
 def shape_of(letters, config, T):
     """The letters of a site as numbers."""
-    sizes = {"T": T, "S": T, "D": config.d_model, "H": config.heads, "K": config.d_head}
+    sizes = {"T": T, "S": T, "D": config.d_model, "H": config.heads, "G": config.groups, "K": config.d_head}
     sizes |= {"F": config.d_ff, "V": config.vocab}
     return tuple(sizes[letter] for letter in letters)
 

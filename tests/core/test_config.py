@@ -95,6 +95,19 @@ def test_missing_fields_take_their_defaults():
     assert Config.from_json({"vocab": 3, "block": 2, "d_model": 4}) == Config(vocab=3, block=2, d_model=4)
 
 
+def test_a_config_without_the_later_fields_is_written_as_it_was_before_they_came():
+    assert not {"gated", "kv_heads"} & set(Config(**GOOD).to_json())
+    written = Config(**GOOD | {"heads": 4, "d_head": 2, "gated": True, "kv_heads": 2}).to_json()
+    assert (written["gated"], written["kv_heads"]) == (True, 2)
+
+
+def test_as_many_heads_with_keys_and_values_as_heads_is_the_default():
+    fields = GOOD | {"heads": 4, "d_head": 2}
+    assert Config(**fields, kv_heads=4) == Config(**fields)
+    assert (Config(**fields).groups, Config(**fields).per_group) == (4, 1)
+    assert (Config(**fields, kv_heads=2).groups, Config(**fields, kv_heads=2).per_group) == (2, 2)
+
+
 def test_repr_shows_what_differs_from_the_defaults_and_can_be_read_back():
     config = Config(**GOOD, norm="rms", biases=("mlp",))
     assert eval(repr(config), {"Config": Config}) == config

@@ -99,6 +99,7 @@ ALL_KINDS = [
     {"norm": "layer", "place": "pre", "positions": "table"},
     {"norm": "rms", "place": "post", "positions": "rotary", "causal": False},
     {"norm": "layer", "place": "post", "positions": "sinusoid"},
+    {"norm": "rms", "positions": "rotary", "gated": True, "kv_heads": 1},
 ]
 
 

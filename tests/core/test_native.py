@@ -71,6 +71,8 @@ def test_progress_is_reported_and_can_stop_decoding():
         ({"dropout": 0.1}, "it has no dropout"),
         ({"positions": "rotary"}, "it has no rotary positions"),
         ({"causal": False}, "it runs causal models only"),
+        ({"gated": True}, "it has no gated MLPs"),
+        ({"kv_heads": 1}, "its heads do not share keys and values"),
         ({"kind": "bow"}, "has frozen ones"),
         ({"kind": "gru"}, "it trains transformers only"),
     ],

@@ -36,6 +36,7 @@ def book_decoder(tokens, p, eps=1e-10):
 
 
 BOOK = {"norm": "layer", "place": "pre", "activation": "relu", "positions": "table", "causal": True, "tied": True}
+BOOK |= {"gated": False, "kv_heads": 0}
 
 
 @given(models_and_tokens(**BOOK, biases=("mlp",), eps=1e-20))

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from draws import assert_close, models, models_and_tokens, random_model, with_config
+from draws import assert_close, kv_heads, models, models_and_tokens, random_model, with_config
 from handloom.core import Config, HandloomError, Model, Vocab, params, reference, trace
 from handloom.core.merging import beside, stack
 from handloom.core.transforms import (
@@ -22,6 +22,7 @@ from handloom.core.transforms import (
     rotate,
     shuffle,
     store_positions,
+    ungroup,
     untie,
 )
 
@@ -70,6 +71,26 @@ def test_add_biases(case, biases):
     new = add_biases(model, *biases)
     assert set(new.config.biases) == {*model.config.biases, *biases}
     assert_same_function(new, model, tokens)
+
+
+@given(models_and_tokens(layers=1, heads=6), st.sampled_from([1, 2, 3]), st.integers(0, 99))
+def test_ungroup_gives_every_head_the_keys_and_values_it_shared(case, groups, seed):
+    model, tokens = case
+    model = random_model(with_config(model, kv_heads=groups), seed)
+    new = ungroup(model)
+    assert new.config == with_config(model, kv_heads=0)
+    before, after = (trace(m, tokens, want=["0.k", "0.v", "0.z"]) for m in (model, new))
+    for site in ("0.k", "0.v"):
+        assert before[site].shape[0] == groups
+        assert_close(after[site], before[site][np.arange(6) * groups // 6], TOLERANCE)
+    assert_close(after["0.z"], before["0.z"], TOLERANCE)
+    assert_same_function(new, model, tokens)
+
+
+def test_an_order_that_keeps_groups_of_heads_together_keeps_them_grouped():
+    model = random_model(Config(vocab=4, block=3, d_model=5, layers=1, heads=4, d_head=2, kv_heads=2))
+    assert permute_heads(model, 0, [3, 2, 0, 1]).config == model.config
+    assert permute_heads(model, 0, [0, 2, 1, 3]).config.kv_heads == 0
 
 
 @given(models_and_tokens(place="pre"))
@@ -234,6 +255,14 @@ def test_pad_with_post_norm_where_it_can_be(case, wider, d_head):
     assert_same_function(new, model, tokens)
 
 
+def test_heads_that_share_keys_and_values_get_more_in_whole_groups_or_are_ungrouped():
+    model = random_model(Config(vocab=4, block=3, d_model=5, layers=2, heads=4, d_head=2, kv_heads=2))
+    for heads, groups in ((6, 3), (7, 0)):
+        new = pad(model, heads=heads)
+        assert (new.config.heads, new.config.kv_heads) == (heads, groups)
+        assert_same_function(new, model, [1, 2, 3])
+
+
 def test_pad_is_refused_where_it_would_not_be_exact():
     config = Config(vocab=4, block=3, d_model=5, layers=1, heads=1, d_head=2, place="post")
     with pytest.raises(HandloomError, match="pad: with post layer norm the embeddings"):
@@ -244,7 +273,7 @@ def test_pad_is_refused_where_it_would_not_be_exact():
         pad(random_model(config), heads=0)
 
 
-@given(models_and_tokens(layers=2, heads=3, d_ff=8), st.permutations(range(3)), st.permutations(range(8)))
+@given(models_and_tokens(layers=2, heads=4, d_ff=8), st.permutations(range(4)), st.permutations(range(8)))
 @settings(max_examples=60)
 def test_permute_heads_and_neurons(case, heads, neurons):
     model, tokens = case
@@ -265,11 +294,13 @@ def test_permute_stream_keeps_the_function_and_permutes_what_is_written(case, or
     assert_close(after, before[:, list(order)], TOLERANCE)
 
 
-@given(models_and_tokens(layers=2, heads=3, d_ff=8), st.integers(0, 99))
+@given(models_and_tokens(layers=2, heads=4, d_ff=8), st.integers(0, 99))
 @settings(max_examples=40)
 def test_shuffle_keeps_the_function(case, seed):
     model, tokens = case
-    assert_same_function(shuffle(model, seed), model, tokens)
+    new = shuffle(model, seed)
+    assert new.config.kv_heads == model.config.kv_heads
+    assert_same_function(new, model, tokens)
 
 
 def test_orders_that_are_none_are_refused():
@@ -291,25 +322,29 @@ def test_drop_unused(case, data):
     flat = {name: array.copy() for name, array in model.flat.items()}
     used_heads, used_neurons = [], []
     for i in range(c.layers):
-        off = data.draw(st.sets(st.integers(0, c.heads - 1))) if c.heads else set()
-        for h in off:
-            for name in data.draw(st.sampled_from([["W_O"], ["W_V", "b_V"]])):
-                flat.get(f"layers.{i}.{name}", np.zeros(c.heads))[h] = 0.0
+        off = data.draw(st.sets(st.integers(0, c.groups - 1))) if c.heads else set()
+        for g in off:
+            if data.draw(st.booleans()):
+                flat[f"layers.{i}.W_O"][g * c.per_group : (g + 1) * c.per_group] = 0.0
+            else:
+                for name in ("W_V", "b_V"):
+                    flat.get(f"layers.{i}.{name}", np.zeros(c.groups))[g] = 0.0
         silent = data.draw(st.sets(st.integers(0, c.d_ff - 1))) if c.d_ff else set()
         for f in silent:
-            if data.draw(st.booleans()):
+            side = data.draw(st.sampled_from(["out", "in", *["gate"] * c.gated]))
+            if side == "out":
                 flat[f"layers.{i}.W_out"][f] = 0.0
             else:
-                flat[f"layers.{i}.W_in"][:, f] = 0.0
-                flat.get(f"layers.{i}.b_in", np.zeros(c.d_ff))[f] = 0.0
-        used_heads.append(c.heads - len(off))
+                flat[f"layers.{i}.W_{side}"][:, f] = 0.0
+                flat.get(f"layers.{i}.b_{side}", np.zeros(c.d_ff))[f] = 0.0
+        used_heads.append(c.heads - len(off) * c.per_group)
         used_neurons.append(c.d_ff - len(silent))
     model = model.with_(params=flat)
     new = drop_unused(model)
     assert_same_function(new, model, tokens)
     least = c.place == "post" and c.norm != "none"
     if c.layers:
-        assert new.config.heads == max([*used_heads, min(least, c.heads)])
+        assert new.config.heads == max([*used_heads, least * min(c.per_group, c.heads)])
         assert new.config.d_ff == max([*used_neurons, min(least, c.d_ff)])
 
 
@@ -330,7 +365,8 @@ def pairs(draw, **fixed):
         "biases": tuple(draw(st.sets(st.sampled_from(["attn", "mlp", "norm", "unembed"])))),
     }
     if not (c.place == "post" and c.norm != "none"):
-        sizes |= {"heads": draw(st.integers(0, 3)), "d_ff": draw(st.sampled_from([0, 2, 9]))}
+        sizes |= {"heads": draw(st.integers(0, 4)), "d_ff": draw(st.sampled_from([0, 2, 9]))}
+    sizes["kv_heads"] = draw(kv_heads(sizes.get("heads", c.heads)))
     if c.positions != "rotary":
         sizes |= {"d_head": draw(st.integers(1, 4)), "tied": draw(st.booleans())}
     second = random_model(with_config(first, **sizes), seed=draw(st.integers(0, 99)))

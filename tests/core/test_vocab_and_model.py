@@ -200,9 +200,10 @@ def test_min_has_the_books_6n_plus_39():
 def test_counts_against_a_count_by_hand(model):
     c = model.config
     D, H, K, F = c.d_model, c.heads, c.d_head, c.d_ff
-    layer = 4 * H * D * K + 2 * D * F
-    layer += 3 * H * K + D if "attn" in c.biases else 0
-    layer += F + D if "mlp" in c.biases else 0
+    G, reads = c.kv_heads or H, 2 if c.gated else 1
+    layer = 2 * (H + G) * D * K + (reads + 1) * D * F
+    layer += (H + 2 * G) * K + D if "attn" in c.biases else 0
+    layer += reads * F + D if "mlp" in c.biases else 0
     total = c.vocab * D * (1 if c.tied else 2) + c.layers * layer
     total += c.block * D if c.positions == "table" else 0
     total += c.vocab if "unembed" in c.biases else 0

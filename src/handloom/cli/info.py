@@ -45,7 +45,7 @@ def info(
         console.print(f"[dim]{name:>10}[/]  ", end="")
         console.print(value, markup=False)
     if sites:
-        console.print("\n[dim]sites, with T S positions, D model, H heads, K head, F hidden, V vocabulary[/]")
+        console.print("\n[dim]sites, with T S positions, D model, H G heads, K head, F hidden, V vocabulary[/]")
         for name, letters in all_sites(chosen.config).items():
             console.print(f"  {name:<16}{' '.join(letters)}", markup=False)
 

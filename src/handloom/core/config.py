@@ -27,7 +27,9 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "activation": get_args(Activation),
     "positions": get_args(Positions),
 }
-SMALLEST = {"vocab": 1, "block": 1, "d_model": 1, "layers": 0, "heads": 0, "d_head": 0, "d_ff": 0}
+SMALLEST = {"vocab": 1, "block": 1, "d_model": 1, "layers": 0, "heads": 0, "d_head": 0, "d_ff": 0, "kv_heads": 0}
+
+LATER = ("gated", "kv_heads")  # fields that the first model files do not have
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -50,13 +52,15 @@ class Config:
     causal: bool = True  # a position sees itself and those before it; or all positions
     tied: bool = True  # the unembedding is the embedding transposed
     biases: tuple[Bias, ...] = ("attn", "mlp", "norm")  # which parts have them; () for none
+    gated: bool = False  # each neuron of the MLP is multiplied by a linear one: activation(x W_gate) · (x W_in)
+    kv_heads: int = 0  # heads with keys and values, each shared by heads / kv_heads consecutive ones; 0: every head
 
     def __post_init__(self) -> None:
         for name, least in SMALLEST.items():
             object.__setattr__(self, name, whole(f"Config: {name}", getattr(self, name), least))
         for name, allowed in CHOICES.items():
             check_choice(name, getattr(self, name), allowed)
-        for name in ("causal", "tied"):
+        for name in ("causal", "tied", "gated"):
             check_choice(name, getattr(self, name), (True, False))
         object.__setattr__(self, "eps", check_number("eps", self.eps))
         object.__setattr__(self, "rotary_base", check_number("rotary_base", self.rotary_base))
@@ -67,6 +71,20 @@ class Config:
             raise HandloomError(f"Config: {self.heads} heads with d_head=0 cannot attend: set d_head to 1 or more")
         if self.positions == "rotary" and self.d_head % 2:
             raise HandloomError(f"Config: rotary positions turn pairs, and d_head={self.d_head} is odd: make it even")
+        if self.kv_heads and (self.kv_heads > self.heads or self.heads % self.kv_heads):
+            raise HandloomError(f"Config: kv_heads={self.kv_heads} must be a divisor of heads={self.heads}, or 0")
+        if self.kv_heads == self.heads:  # so that equal Configs compare equal
+            object.__setattr__(self, "kv_heads", 0)
+
+    @property
+    def groups(self) -> int:
+        """G, the number of heads with keys and values: kv_heads, or as many as heads."""
+        return self.kv_heads or self.heads
+
+    @property
+    def per_group(self) -> int:
+        """The number of consecutive heads that share keys and values; 1 if every head has its own."""
+        return self.heads // self.kv_heads if self.kv_heads else 1
 
     def __repr__(self) -> str:
         """Only the fields that differ from the defaults."""
@@ -74,8 +92,10 @@ class Config:
         return f"Config({', '.join(f'{f.name}={getattr(self, f.name)!r}' for f in shown)})"
 
     def to_json(self) -> dict[str, Any]:
-        """All fields as JSON values, as in model files."""
-        return asdict(self) | {"biases": list(self.biases)}
+        """The fields as JSON values, as in model files. Those of LATER only if set, so that earlier versions read the
+        files of models that they could have made."""
+        values = asdict(self) | {"biases": list(self.biases)}
+        return {name: value for name, value in values.items() if value or name not in LATER}
 
     @classmethod
     def from_json(cls, values: Any) -> "Config":

@@ -15,7 +15,7 @@ from handloom.core import params as parameters
 from handloom.core.arrays import Array
 from handloom.core.errors import HandloomError
 from handloom.core.model import Model
-from handloom.core.transforms import add_biases, pad, store_positions, untie
+from handloom.core.transforms import add_biases, pad, store_positions, ungroup, untie
 from handloom.core.transforms.changed import Flat, part
 
 
@@ -25,7 +25,7 @@ def stack(first: Model, second: Model) -> Model:
     first's. Two models that do not fit (different vocabulary, width, norms, activation, masks or rotary turns) raise an
     error."""
     first, second = level(first, second, "heads", "d_head", "d_ff")
-    agree(first, second, "block", "d_model", "norm", "place", "eps", "activation", "causal")
+    agree(first, second, "block", "d_model", "norm", "place", "eps", "activation", "gated", "causal")
     if "rotary" in (first.config.positions, second.config.positions):
         agree(first, second, "positions", "rotary_base")
     if not (first.config.tied and second.config.tied and np.array_equal(first.params["W_E"], second.params["W_E"])):
@@ -41,7 +41,7 @@ def beside(first: Model, second: Model) -> Model:
     if first.config.norm != "none" or second.config.norm != "none":
         raise HandloomError("beside: a norm over both streams would mix them; both models must have norm='none'")
     first, second = level(store_positions(first), store_positions(second), "d_head")
-    agree(first, second, "block", "layers", "activation", "causal", "positions")
+    agree(first, second, "block", "layers", "activation", "gated", "causal", "positions")
     if first.config.positions == "rotary":
         agree(first, second, "rotary_base")
     if not (first.config.tied and second.config.tied):
@@ -49,9 +49,8 @@ def beside(first: Model, second: Model) -> Model:
     other = second.flat
     flat = {name: joined(part(name), array, other[name]) for name, array in first.flat.items()}
     a, b = first.config, second.config
-    return merged(
-        first, second, "beside", flat, d_model=a.d_model + b.d_model, heads=a.heads + b.heads, d_ff=a.d_ff + b.d_ff
-    )
+    sizes = {name: getattr(a, name) + getattr(b, name) for name in ("d_model", "heads", "d_ff")}
+    return merged(first, second, "beside", flat, **sizes, kv_heads=a.groups + b.groups)
 
 
 def merged(first: Model, second: Model, how: str, flat: Flat, **fields: Any) -> Model:
@@ -61,9 +60,12 @@ def merged(first: Model, second: Model, how: str, flat: Flat, **fields: Any) -> 
 
 
 def level(first: Model, second: Model, *sizes: str) -> tuple[Model, Model]:
-    """Both models with the larger of each of these sizes, the biases of either, and one dtype."""
+    """Both models with the larger of each of these sizes, the biases of either, and one dtype; with heads that share
+    keys and values only if as many do in both."""
     if first.vocab != second.vocab:
         raise HandloomError("the two models have different vocabularies; they must share one")
+    if first.config.per_group != second.config.per_group:
+        first, second = ungroup(first), ungroup(second)
     most = {size: max(getattr(first.config, size), getattr(second.config, size)) for size in sizes}
     biases = {*first.config.biases, *second.config.biases}
     dtype = np.result_type(first.dtype, second.dtype)
@@ -90,7 +92,7 @@ def joined(name: str, a: Array, b: Array) -> Array:
         return a + b
     if name in ("W_E", "W_pos", "b_O", "b_out"):
         return np.concatenate([a, b], axis=-1)
-    if name in ("W_U", "b_Q", "b_K", "b_V", "b_in"):
+    if name in ("W_U", "b_Q", "b_K", "b_V", "b_gate", "b_in"):
         return np.concatenate([a, b], axis=0)
     stream, other = (2, 0) if name == "W_O" else (1, 0)
     grow = [(0, 0)] * a.ndim

@@ -2,16 +2,17 @@
 
     {"W_E": (V, D), "W_pos": (N, D),
      "layers": [{"ln1": {"w": (D,), "b": (D,)},
-                 "W_Q": (H, D, K), "W_K": (H, D, K), "W_V": (H, D, K), "W_O": (H, K, D),
-                 "b_Q": (H, K),    "b_K": (H, K),    "b_V": (H, K),    "b_O": (D,),
+                 "W_Q": (H, D, K), "W_K": (G, D, K), "W_V": (G, D, K), "W_O": (H, K, D),
+                 "b_Q": (H, K),    "b_K": (G, K),    "b_V": (G, K),    "b_O": (D,),
                  "ln2": {"w": (D,), "b": (D,)},
-                 "W_in": (D, F), "b_in": (F,), "W_out": (F, D), "b_out": (D,)}, ...],
+                 "W_gate": (D, F), "W_in": (D, F), "W_out": (F, D),
+                 "b_gate": (F,),   "b_in": (F,),   "b_out": (D,)}, ...],
      "ln_final": {"w": (D,), "b": (D,)},
      "W_U": (D, V), "b_U": (V,)}
 
-Arrays that a Config does not use are absent: no W_U when tied, no W_pos unless positions are a table, no `b`s without
-biases, no norm in front of (or behind) a sublayer that has no heads or no neurons. Such a sublayer computes only its
-output bias.
+G is H, unless heads share keys and values. Arrays that a Config does not use are absent: no W_U when tied, no W_pos
+unless positions are a table, no W_gate and b_gate unless gated, no `b`s without biases, no norm in front of (or behind)
+a sublayer that has no heads or no neurons. Such a sublayer computes only its output bias.
 
 `flatten` names each array by its path, `layers.0.W_Q`; these are the names in a model file.
 """
@@ -51,22 +52,25 @@ def shapes(config: Config) -> Iterator[tuple[str, Shape]]:
 
 
 def layer_shapes(config: Config, at: str) -> Iterator[tuple[str, Shape]]:
-    D, H, K, F = config.d_model, config.heads, config.d_head, config.d_ff
+    D, H, G, K, F = config.d_model, config.heads, config.groups, config.d_head, config.d_ff
     if H:
         yield from norm_shapes(config, at + "ln1.")
-    for name in ("W_Q", "W_K", "W_V"):
-        yield at + name, (H, D, K)
+    for name, heads in (("W_Q", H), ("W_K", G), ("W_V", G)):
+        yield at + name, (heads, D, K)
     yield at + "W_O", (H, K, D)
     if "attn" in config.biases:
-        for name in ("b_Q", "b_K", "b_V"):
-            yield at + name, (H, K)
+        for name, heads in (("b_Q", H), ("b_K", G), ("b_V", G)):
+            yield at + name, (heads, K)
         yield at + "b_O", (D,)
     if F:
         yield from norm_shapes(config, at + "ln2.")
-    yield at + "W_in", (D, F)
+    reads = ("gate", "in") if config.gated else ("in",)
+    for name in reads:
+        yield f"{at}W_{name}", (D, F)
     yield at + "W_out", (F, D)
     if "mlp" in config.biases:
-        yield at + "b_in", (F,)
+        for name in reads:
+            yield f"{at}b_{name}", (F,)
         yield at + "b_out", (D,)
 
 

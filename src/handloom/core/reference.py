@@ -10,7 +10,8 @@ lets every layer add to it, and reads the logits off at the end.
 
 (That is norm "pre"; with "post" a layer computes x = norm(x + attention(x)), x = norm(x + mlp(x)), and there is
 no norm at the end.) References: Vaswani et al. 2017 (the transformer), Xiong et al. 2020 (pre and post),
-Zhang and Sennrich 2019 (RMS norm), Su et al. 2021 (rotary positions), Elhage et al. 2021 (the residual stream).
+Zhang and Sennrich 2019 (RMS norm), Shazeer 2020 (gated MLPs), Su et al. 2021 (rotary positions), Elhage et al. 2021
+(the residual stream), Ainslie et al. 2023 (keys and values that groups of heads share).
 
 Every named value goes through `tap`, which records it if the caller wants it and replaces it if the caller
 edits it; `sites.py` lists the names. Arrays may have any batch dimensions in front of the shapes noted.
@@ -96,14 +97,15 @@ def attention(config: Config, p: Params, x: Array, i: int, tap: Tap, past: "Past
     if config.heads:
         x = x[..., None, :, :]  # (1, T, D), against (H, D, K)
         q = tap(f"{i}.q", project(x, p["W_Q"], p.get("b_Q")))  # (H, T, K)
-        k = tap(f"{i}.k", project(x, p["W_K"], p.get("b_K")))
+        k = tap(f"{i}.k", project(x, p["W_K"], p.get("b_K")))  # (G, T, K)
         v = tap(f"{i}.v", project(x, p["W_V"], p.get("b_V")))
         start = past.length if past else 0
         if config.positions == "rotary":
             q = tap(f"{i}.rot_q", rotate(q, start, config.rotary_base))
             k = tap(f"{i}.rot_k", rotate(k, start, config.rotary_base))
         if past:
-            k, v = past.extend(i, k, v)  # (H, S, K): all so far
+            k, v = past.extend(i, k, v)  # (G, S, K): all so far
+        k, v = for_each_head(config, k), for_each_head(config, v)  # (H, S, K)
         scores = tap(f"{i}.scores", q @ np.swapaxes(k, -1, -2) / math.sqrt(config.d_head))  # (H, T, S)
         if config.causal and scores.shape[-2] > 1:
             seen = np.arange(scores.shape[-1]) <= start + np.arange(scores.shape[-2])[:, None]
@@ -118,11 +120,15 @@ def attention(config: Config, p: Params, x: Array, i: int, tap: Tap, past: "Past
 
 
 def mlp(config: Config, p: Params, x: Array, i: int, tap: Tap) -> Array:
-    """A hidden layer of neurons at every position."""
+    """A hidden layer of neurons at every position. A gate opens or closes each of them: activation(x W_gate) · (x W_in)
+    instead of activation(x W_in)."""
     if config.d_ff:
-        pre = tap(f"{i}.mlp_pre", x @ p["W_in"] + p.get("b_in", 0.0))  # (T, F)
-        post = tap(f"{i}.mlp_post", ACTIVATIONS[config.activation](pre))
-        out = post @ p["W_out"] + p.get("b_out", 0.0)
+        linear = x @ p["W_in"] + p.get("b_in", 0.0)  # (T, F)
+        gate = x @ p["W_gate"] + p.get("b_gate", 0.0) if config.gated else linear
+        post = ACTIVATIONS[config.activation](tap(f"{i}.mlp_pre", gate))
+        if config.gated:
+            post = post * tap(f"{i}.mlp_pre_linear", linear)
+        out = tap(f"{i}.mlp_post", post) @ p["W_out"] + p.get("b_out", 0.0)
     else:
         out = np.zeros_like(x) + p.get("b_out", 0.0)
     return tap(f"{i}.mlp_out", out)  # (T, D)
@@ -131,6 +137,11 @@ def mlp(config: Config, p: Params, x: Array, i: int, tap: Tap) -> Array:
 def project(x: Array, W: Array, b: Array | None) -> Array:
     """(1, T, D) by (H, D, K), and a bias (H, K)."""
     return x @ W if b is None else x @ W + b[:, None, :]
+
+
+def for_each_head(config: Config, x: Array) -> Array:
+    """Keys or values (G, S, K) as (H, S, K): consecutive heads share those of their group."""
+    return np.repeat(x, config.per_group, axis=-3) if config.kv_heads else x
 
 
 def softmax(scores: Array) -> Array:

@@ -1,7 +1,7 @@
 """Sites: the named values of a run that can be recorded (`want`) and replaced (`edits`).
 
-A number in front is the layer. Letters in a shape: T positions, S positions attended to, D model, H heads,
-K head, F hidden, V vocabulary; a batch adds dimensions in front.
+A number in front is the layer. Letters in a shape: T positions, S positions attended to, D model, H heads, G heads with
+keys and values (H, unless heads share them), K head, F hidden, V vocabulary; a batch adds dimensions in front.
 """
 
 from fnmatch import fnmatchcase
@@ -14,10 +14,10 @@ SITES_OF_A_LAYER = {
     "ln1_scale": "T",  # what the norm of the attention divides by
     "ln1": "TD",  # the norm's output
     "q": "HTK",  # queries
-    "k": "HTK",  # keys
-    "v": "HTK",  # values
+    "k": "GTK",  # keys
+    "v": "GTK",  # values
     "rot_q": "HTK",  # queries and keys after rotary positions turned them
-    "rot_k": "HTK",
+    "rot_k": "GTK",
     "scores": "HTS",  # q·k / √K, before the mask
     "pattern": "HTS",  # what each position attends to: softmax of the scores
     "z": "HTK",  # pattern · values
@@ -26,13 +26,14 @@ SITES_OF_A_LAYER = {
     "resid_mid": "TD",  # the residual stream between attention and MLP
     "ln2_scale": "T",
     "ln2": "TD",
-    "mlp_pre": "TF",  # neurons before the activation
-    "mlp_post": "TF",  # and after
+    "mlp_pre": "TF",  # neurons before the activation; in a gated MLP their gates
+    "mlp_pre_linear": "TF",  # what the gates multiply
+    "mlp_post": "TF",  # neurons after the activation
     "mlp_out": "TD",  # what the MLP adds to the residual stream
     "resid_post": "TD",  # the residual stream after the layer
 }
 ATTENTION = {"q", "k", "v", "rot_q", "rot_k", "scores", "pattern", "z", "result", "ln1", "ln1_scale"}
-NEURONS = {"mlp_pre", "mlp_post", "ln2", "ln2_scale"}
+NEURONS = {"mlp_pre", "mlp_pre_linear", "mlp_post", "ln2", "ln2_scale"}
 
 
 def sites(config: Config) -> dict[str, str]:
@@ -43,6 +44,8 @@ def sites(config: Config) -> dict[str, str]:
     for i in range(config.layers):
         found |= {f"{i}.{name}": SITES_OF_A_LAYER[name] for name in layer_order(config) if has(config, name)}
     found["resid_final"] = "TD"
+    if not config.kv_heads:
+        found = {name: letters.replace("G", "H") for name, letters in found.items()}
     if config.place == "pre" and config.norm != "none":
         found |= {"ln_final_scale": "T", "ln_final": "TD"}
     return found | {"logits": "TV"}
@@ -63,7 +66,9 @@ def has(config: Config, name: str) -> bool:
     if (name in ATTENTION and not config.heads) or (name in NEURONS and not config.d_ff):
         return False
     return not (
-        (name.startswith("ln") and config.norm == "none") or (name.startswith("rot") and config.positions != "rotary")
+        (name.startswith("ln") and config.norm == "none")
+        or (name.startswith("rot") and config.positions != "rotary")
+        or (name == "mlp_pre_linear" and not config.gated)
     )
 
 

@@ -6,7 +6,8 @@ if there is one. Same sites, same edits.
     compute(model.config, params, tokens)    a run that autograd follows
 
 It differs from the reference only in method: queries, keys and values come out of one matrix product, attention is
-PyTorch's fused kernel unless its scores or pattern are wanted, and the product with W_O sums over heads.
+PyTorch's fused kernel unless its scores or pattern are wanted, keys and values that heads share are not repeated, and
+the product with W_O sums over heads.
 """
 
 import ctypes
@@ -30,6 +31,7 @@ from handloom.core.config import Config
 from handloom.core.errors import HandloomError
 from handloom.core.model import Model
 from handloom.core.params import Params
+from handloom.core.torch_past import Past
 from handloom.core.trace import Edits, Tap, Trace, Want
 
 
@@ -66,7 +68,7 @@ def compute(
     tokens: Any,
     want: Want = (),
     edits: Edits | None = None,
-    past: "Past | None" = None,
+    past: Past | None = None,
     last: int | None = None,
 ) -> tuple[Tensor, Trace]:
     """The run itself, on given tensors; autograd follows it. Tokens are checked, in any batch shape. With `last`,
@@ -87,7 +89,7 @@ def compute(
     return tap("logits", logits), tap.trace
 
 
-def position_rows(config: Config, p: Params, ids: Tensor, past: "Past | None") -> Tensor:
+def position_rows(config: Config, p: Params, ids: Tensor, past: Past | None) -> Tensor:
     """What is added to the embeddings, (T, D) or, where rows of the batch are at different positions, (B, T, D)."""
     at = past.positions if past else torch.arange(ids.shape[-1], device=ids.device)
     if config.positions == "table":
@@ -96,7 +98,7 @@ def position_rows(config: Config, p: Params, ids: Tensor, past: "Past | None") -
 
 
 def transformer_layer(
-    config: Config, p: Params, x: Tensor, i: int, tap: Tap, past: "Past | None", last: int | None
+    config: Config, p: Params, x: Tensor, i: int, tap: Tap, past: Past | None, last: int | None
 ) -> Tensor:
     ln1, ln2 = p.get("ln1"), p.get("ln2")
     x = tap(f"{i}.resid_pre", x)
@@ -131,7 +133,7 @@ def norm(config: Config, p: Params | None, x: Tensor, site: str, tap: Tap) -> Te
     return tap(site, out)
 
 
-def attention(config: Config, p: Params, x: Tensor, i: int, tap: Tap, past: "Past | None") -> Tensor:
+def attention(config: Config, p: Params, x: Tensor, i: int, tap: Tap, past: Past | None) -> Tensor:
     if config.heads:
         q, k, v = (tap(f"{i}.{name}", value) for name, value in zip("qkv", project(config, p, x), strict=True))
         if config.positions == "rotary":
@@ -150,19 +152,20 @@ def attention(config: Config, p: Params, x: Tensor, i: int, tap: Tap, past: "Pas
 
 
 def project(config: Config, p: Params, x: Tensor) -> tuple[Tensor, ...]:
-    """Queries, keys and values, (B, H, T, K) each, out of one matrix product."""
+    """Queries (B, H, T, K), keys and values (B, G, T, K), out of one matrix product."""
     W, b = p.get("fused") or fused(p)
-    heads = F.linear(x, W, b).unflatten(-1, (3, config.heads, config.d_head))  # (B, T, 3, H, K)
-    return tuple(part.transpose(-3, -2) for part in heads.unbind(-3))
+    H, G = config.heads, config.groups
+    heads = F.linear(x, W, b).unflatten(-1, (H + 2 * G, config.d_head))  # (B, T, H + 2G, K)
+    return tuple(part.transpose(-3, -2) for part in heads.split((H, G, G), -2))
 
 
 def fused(p: Params) -> tuple[Tensor, Tensor | None]:
-    """W_Q, W_K and W_V as one matrix, (3·H·K, D), and their biases as one vector."""
+    """W_Q, W_K and W_V as one matrix, ((H + 2G)·K, D), and their biases as one vector."""
     W = torch.cat([p["W_Q"], p["W_K"], p["W_V"]]).transpose(1, 2).flatten(0, 1)
     return W, torch.cat([p["b_Q"], p["b_K"], p["b_V"]]).flatten() if "b_Q" in p else None
 
 
-def attend(config: Config, q: Tensor, k: Tensor, v: Tensor, i: int, tap: Tap, past: "Past | None") -> Tensor:
+def attend(config: Config, q: Tensor, k: Tensor, v: Tensor, i: int, tap: Tap, past: Past | None) -> Tensor:
     """softmax(q·k / √K) · v over the positions each may see.
 
     PyTorch's fused kernel computes it, unless the inside is wanted or edited, or a past is continued: for single
@@ -172,20 +175,33 @@ def attend(config: Config, q: Tensor, k: Tensor, v: Tensor, i: int, tap: Tap, pa
     if past:
         k, v, mask = past.extend(i, k, v)
     if first and not tap.touches(f"{i}.scores", f"{i}.pattern"):
-        return F.scaled_dot_product_attention(q, k, v, is_causal=config.causal)
-    scores = tap(f"{i}.scores", (q / math.sqrt(config.d_head)) @ k.transpose(-1, -2))  # (B, H, T, S)
+        return F.scaled_dot_product_attention(q, k, v, is_causal=config.causal, enable_gqa=bool(config.kv_heads))
+    scores = tap(f"{i}.scores", by_group(q / math.sqrt(config.d_head), k.transpose(-1, -2)))  # (B, H, T, S)
     if config.causal and past is None:
         mask = torch.ones(scores.shape[-2:], dtype=torch.bool, device=q.device).tril()
     if mask is not None:
         scores = scores.masked_fill(~mask, -torch.inf)
-    return tap(f"{i}.pattern", scores.softmax(-1)) @ v
+    return by_group(tap(f"{i}.pattern", scores.softmax(-1)), v)
+
+
+def by_group(x: Tensor, y: Tensor) -> Tensor:
+    """x @ y, where x (B, H, T, ·) has a matrix per head, and y (B, G, ·, ·) one for several consecutive heads: the rows
+    of these are put together, so that y need not be repeated."""
+    H, G = x.shape[-3], y.shape[-3]
+    if H == G:
+        return x @ y
+    rows = x.unflatten(-3, (G, H // G)).flatten(-3, -2)  # (B, G, H/G · T, ·)
+    return (rows @ y).unflatten(-2, (H // G, -1)).flatten(-4, -3)
 
 
 def mlp(config: Config, p: Params, x: Tensor, i: int, tap: Tap) -> Tensor:
     if config.d_ff:
-        pre = tap(f"{i}.mlp_pre", F.linear(x, p["W_in"].T, p.get("b_in")))  # (B, T, F)
-        post = tap(f"{i}.mlp_post", activated(config.activation, pre, tap.touches(f"{i}.mlp_pre")))
-        out = F.linear(post, p["W_out"].T, p.get("b_out"))
+        read = "gate" if config.gated else "in"
+        pre = tap(f"{i}.mlp_pre", F.linear(x, p[f"W_{read}"].T, p.get(f"b_{read}")))  # (B, T, F)
+        post = activated(config.activation, pre, tap.touches(f"{i}.mlp_pre"))
+        if config.gated:
+            post = post * tap(f"{i}.mlp_pre_linear", F.linear(x, p["W_in"].T, p.get("b_in")))
+        out = F.linear(tap(f"{i}.mlp_post", post), p["W_out"].T, p.get("b_out"))
     else:
         out = torch.zeros_like(x) + p.get("b_out", 0.0)
     return tap(f"{i}.mlp_out", out)  # (B, T, D)
@@ -233,7 +249,7 @@ class GeluTanh(torch.autograd.Function):
         return torch.ops.aten.sigmoid_backward(inner, s).addcmul_(grad, s)
 
 
-def turns(config: Config, x: Tensor, past: "Past | None") -> tuple[Tensor, Tensor]:
+def turns(config: Config, x: Tensor, past: Past | None) -> tuple[Tensor, Tensor]:
     """Cosine and sine of the rotary angles, (T, K/2) or (B, 1, T, K/2)."""
     T, K = x.shape[-2], config.d_head
     positions = past.positions if past else torch.arange(T, device=x.device)
@@ -253,73 +269,6 @@ def cast(new: Any, old: Tensor) -> Tensor:
     """An edit's replacement, as a tensor like the one it replaces."""
     new = new if isinstance(new, Tensor) else torch.tensor(np.asarray(new, np.float64))
     return new.to(old).expand(old.shape).clone()
-
-
-class Past:
-    """Keys and values of the positions run so far, for a batch whose rows may be at different positions."""
-
-    def __init__(self, config: Config, p: Params, rows: int) -> None:
-        self.spare = p["W_E"].new_empty(0)  # memory to copy into when room is made
-        self.kept = [self.spare] * (2 * config.layers)  # keys of layer 0, values of layer 0, keys of layer 1, …; flat
-        self.lengths = np.zeros(rows, np.int64)
-        self.heads, self.d_head, self.block = config.heads, config.d_head, config.block
-        self.room, self.held = 0, 0  # positions laid out now, and those that the memory could hold
-
-    def begin(self, T: int) -> None:
-        """Before a run of T tokens: where they stand, how much there will be, which of it each may see."""
-        device = self.spare.device
-        self.even = bool((self.lengths == self.lengths[0]).all())
-        positions = (self.lengths[:1] if self.even else self.lengths[:, None]) + np.arange(T)
-        positions = np.minimum(positions, self.block - 1)  # a finished row may stand at the end of its block
-        self.positions = torch.as_tensor(positions, device=device)  # (T,) if all rows are equally far, else (B, T)
-        self.total = int(positions.max()) + 1
-        self.mask = None
-        if not (self.even and T == 1):
-            seen = torch.arange(self.total, device=device) <= self.positions[..., None]
-            self.mask = seen if self.even else seen[:, None]  # (T, S) or (B, 1, T, S)
-        if self.total > self.room:
-            self.grow(min(self.total + self.total // 8 + 8, self.block))
-
-    def grow(self, room: int) -> None:
-        """Make room for a few more positions: with less unused room between them rows are read faster, which more than
-        pays for copying them more often. They are copied into memory that was in use before, for fresh memory costs
-        more than copying (docs/LOG.md has the numbers)."""
-        fresh = room > self.held
-        if fresh:
-            self.held = min(max(room, 2 * self.held), self.block)
-            self.spare = self.empty()
-        for i, flat in enumerate(self.kept):
-            new = self.laid_out(self.spare, room)
-            new[:, :, : self.room] = self.laid_out(flat, self.room)
-            new[:, :, self.room :] = 0.0  # masked, but 0 · NaN would be NaN
-            self.kept[i], self.spare = self.spare, self.empty() if fresh else flat
-        self.room = room
-
-    def empty(self) -> Tensor:
-        return self.spare.new_empty(len(self.lengths) * self.heads * self.held * self.d_head)
-
-    def laid_out(self, flat: Tensor, room: int) -> Tensor:
-        """Memory seen as (B, H, room, K)."""
-        shape = len(self.lengths), self.heads, room, self.d_head
-        return flat[: math.prod(shape)].view(shape)
-
-    def extend(self, i: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Keep the new keys and values; all keys and values so far, and which of them each query may see."""
-        all_k, all_v = (self.laid_out(flat, self.room) for flat in self.kept[2 * i : 2 * i + 2])
-        for kept, new in ((all_k, k), (all_v, v)):
-            if self.even:
-                kept[:, :, self.total - new.shape[2] : self.total] = new
-            else:
-                rows = torch.arange(len(kept), device=kept.device)[:, None]
-                kept[rows, :, self.positions] = new.transpose(1, 2)
-        return all_k[:, :, : self.total], all_v[:, :, : self.total], self.mask
-
-    def keep(self, slots: list[int]) -> None:
-        """Keep only these rows."""
-        self.kept = [self.laid_out(flat, self.room)[slots].flatten() for flat in self.kept]
-        self.lengths = self.lengths[slots]
-        self.held = self.room
-        self.spare = self.empty()
 
 
 class Decoder:

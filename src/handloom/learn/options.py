@@ -14,7 +14,7 @@ from handloom.learn.settings import MODEL, Settings
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 FOLLOWS = {"d_head": "width // heads", "d_ff": "4 * width"}  # defaults that follow from others
-SIZES_IN_WORDS = {  # of causal and tied, what the value does that is not the default
+SIZES_IN_WORDS = {  # of causal, tied and gated, what the value does that is not the default
     "layers": "layers; rnn, gru and lstm have 1, an encoder-decoder 2",
     "heads": "attention heads per layer",
     "width": "width of the residual stream (d_model)",
@@ -29,6 +29,8 @@ SIZES_IN_WORDS = {  # of causal and tied, what the value does that is not the de
     "causal": "see both ways, and learn to predict hidden tokens",
     "tied": "unembed with the embedding",
     "biases": "parts that have biases: some of attn, mlp, norm, unembed",
+    "gated": "multiply each neuron by a linear one, as SwiGLU does",
+    "kv_heads": "heads with keys and values, shared by the others; 0 for every head",
     "context": "tokens that an mlp sees",
 }
 

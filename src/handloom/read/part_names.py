@@ -45,7 +45,10 @@ def token_names(model: Model) -> list[str]:
 def head_words(model: Model) -> dict[str, str]:
     """Every head, "layer.head", and what it is for."""
     words = model.notes.get("heads", {})
-    return {f"{i}.{h}": words.get(f"{i}.{h}", NOT_USED if unused(layer, h) else "") for i, h, layer in heads_of(model)}
+    return {
+        f"{i}.{h}": words.get(f"{i}.{h}", NOT_USED if unused(model, layer, h) else "")
+        for i, h, layer in heads_of(model)
+    }
 
 
 def heads_of(model: Model) -> Iterator[tuple[int, int, Any]]:
@@ -53,9 +56,9 @@ def heads_of(model: Model) -> Iterator[tuple[int, int, Any]]:
         yield from ((i, h, layer) for h in range(model.config.heads))
 
 
-def unused(layer: Any, h: int) -> bool:
+def unused(model: Model, layer: Any, h: int) -> bool:
     """Whether a head adds nothing to the stream."""
-    return not (np.any(layer["W_V"][h]) and np.any(layer["W_O"][h]))
+    return not (np.any(layer["W_V"][h // model.config.per_group]) and np.any(layer["W_O"][h]))
 
 
 def mlp_words(model: Model) -> dict[str, str]:

@@ -47,10 +47,11 @@ def layer(c: Config) -> list[Row]:
     """What adds to the stream in a layer, the last first."""
     turned = ", rotary positions" if c.positions == "rotary" else ""
     sees = "causal" if c.causal else "seeing both ways"
-    heads = f"{c.heads} head{'' if c.heads == 1 else 's'} of {c.d_head}, {sees}{turned}"
+    shared = f" sharing {c.kv_heads} key{'' if c.kv_heads == 1 else 's'} and values" if c.kv_heads else ""
+    heads = f"{c.heads} head{'' if c.heads == 1 else 's'} of {c.d_head}{shared}, {sees}{turned}"
     rows: list[Row] = []
     for name, what, there in (
-        ("MLP", f"{c.d_model} → {c.d_ff} → {c.d_model}, {c.activation}", c.d_ff),
+        ("MLP", f"{c.d_model} → {c.d_ff} → {c.d_model}, {c.activation}{', gated' if c.gated else ''}", c.d_ff),
         ("attention", heads, c.heads),
     ):
         part = [Row("added", name, what)] if there else []

@@ -48,6 +48,10 @@ def reason_against(config: Config) -> str | None:
         return "it has no rotary positions"
     if not config.causal:
         return "it runs causal models only"
+    if config.gated:
+        return "it has no gated MLPs"
+    if config.kv_heads:
+        return "its heads do not share keys and values"
     return None
 
 

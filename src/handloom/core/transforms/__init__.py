@@ -7,6 +7,7 @@ models.
     store_positions     sinusoidal positions become a table
     untie               the unembedding gets a table of its own
     add_biases          biases, all zero, where there were none
+    ungroup             every head gets keys and values of its own
     fold_norms          norm gains and biases move into the weights that read them
     centre              every write into the residual stream gets mean zero
     layer_to_rms        layer norm becomes RMS norm
@@ -21,7 +22,7 @@ models.
 Public: the functions above. The modules behind them are internal.
 """
 
-from handloom.core.transforms.explicit import add_biases, store_positions, untie
+from handloom.core.transforms.explicit import add_biases, store_positions, ungroup, untie
 from handloom.core.transforms.norms import centre, fold_norms, layer_to_rms
 from handloom.core.transforms.padding import pad
 from handloom.core.transforms.permutations import permute_heads, permute_neurons, permute_stream, shuffle
@@ -42,5 +43,6 @@ __all__ = [
     "rotate",
     "shuffle",
     "store_positions",
+    "ungroup",
     "untie",
 ]

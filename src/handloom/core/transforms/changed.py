@@ -9,7 +9,9 @@ Flat = dict[str, Any]
 
 # the last part of a parameter's name says how it meets the residual stream
 WRITERS = {"W_E", "W_pos", "W_O", "b_O", "W_out", "b_out"}  # their last axis is D
-READERS = {"W_Q", "W_K", "W_V", "W_in", "W_U"}  # their last but one is D
+READERS = {"W_Q", "W_K", "W_V", "W_gate", "W_in", "W_U"}  # their last but one is D
+
+KEYS_AND_VALUES = {"W_K", "W_V", "b_K", "b_V"}  # their first axis is G, the heads that have them
 
 
 def changed(model: Model, by: str, flat: Flat, **fields: Any) -> Model:

@@ -1,4 +1,5 @@
-"""What a Config leaves implicit becomes arrays: computed positions, a tied unembedding, absent biases."""
+"""What a Config leaves implicit becomes arrays: computed positions, a tied unembedding, absent biases, shared keys and
+values."""
 
 from dataclasses import replace
 
@@ -8,7 +9,7 @@ from handloom.core import params as parameters
 from handloom.core.config import Bias
 from handloom.core.model import Model
 from handloom.core.reference import sinusoid
-from handloom.core.transforms.changed import changed
+from handloom.core.transforms.changed import KEYS_AND_VALUES, changed, part
 
 
 def store_positions(model: Model) -> Model:
@@ -33,3 +34,12 @@ def add_biases(model: Model, *biases: Bias) -> Model:
         return model
     flat = parameters.flatten(parameters.zeros(config, model.dtype)) | model.flat
     return changed(model, "add_biases", flat, biases=config.biases)
+
+
+def ungroup(model: Model) -> Model:
+    """Every head gets keys and values of its own, copies of those it shared. Always exact."""
+    if not model.config.kv_heads:
+        return model
+    times = model.config.per_group
+    flat = {n: a.repeat(times, axis=0) if part(n) in KEYS_AND_VALUES else a for n, a in model.flat.items()}
+    return changed(model, "ungroup", flat, kv_heads=0)

@@ -58,7 +58,8 @@ def norm_readers(model: Model) -> list[tuple[str, list[tuple[str, str]]]]:
         if "ln1" in layer:
             found.append((at + "ln1", [(f"{at}W_{x}", f"{at}b_{x}") for x in "QKV"]))
         if "ln2" in layer:
-            found.append((at + "ln2", [(at + "W_in", at + "b_in")]))
+            reads = ("gate", "in") if model.config.gated else ("in",)
+            found.append((at + "ln2", [(f"{at}W_{x}", f"{at}b_{x}") for x in reads]))
     return [*found, ("ln_final", [] if model.config.tied else [("W_U", "b_U")])]
 
 

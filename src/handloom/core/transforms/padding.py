@@ -12,7 +12,7 @@ from handloom.core.checks import whole
 from handloom.core.errors import HandloomError
 from handloom.core.model import Model
 from handloom.core.transforms.changed import changed, part
-from handloom.core.transforms.explicit import store_positions
+from handloom.core.transforms.explicit import store_positions, ungroup
 from handloom.core.transforms.norms import centre_stream
 
 
@@ -25,9 +25,10 @@ def pad(
 ) -> Model:
     """Make sizes larger, with zeros in the new places.
 
-    More heads and neurons are exact: a head or neuron of zeros adds zero. A wider head changes the √K that scores are
-    divided by, which W_Q makes up for, and the rotary frequencies, which rotary_base makes up for. A wider stream
-    changes what norms divide by: eps and the gains make up for that, and under layer norm the stream gets mean
+    More heads and neurons are exact: a head or neuron of zeros adds zero. (Where heads share keys and values, new heads
+    come in such groups; a number of heads that does not allow it ungroups them.) A wider head changes the √K that
+    scores are divided by, which W_Q makes up for, and the rotary frequencies, which rotary_base makes up for. A wider
+    stream changes what norms divide by: eps and the gains make up for that, and under layer norm the stream gets mean
     zero first (see `centre`), or the zeros would not stay zeros. Exact then, with post layer norm only under the
     conditions of `layer_to_rms`; and with post a layer that had no heads or neurons cannot get them, for a norm
     would come with them."""
@@ -44,6 +45,9 @@ def pad(
         model = widen_stream(model, sizes.pop("d_model"))
     if "d_head" in sizes and old.d_head:
         model = widen_heads(model, sizes.pop("d_head"))
+    if "heads" in sizes:
+        model = ungroup(model) if sizes["heads"] % old.per_group else model
+        sizes["kv_heads"] = sizes["heads"] // model.config.per_group
     blank = parameters.flatten(parameters.zeros(replace(model.config, **sizes), model.dtype))
     small = model.flat
     flat = {name: in_corner(small[name], array) if name in small else array for name, array in blank.items()}

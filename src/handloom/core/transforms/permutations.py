@@ -8,8 +8,8 @@ from handloom.core import params as parameters
 from handloom.core.checks import whole
 from handloom.core.errors import HandloomError
 from handloom.core.model import Model
-from handloom.core.transforms.changed import READERS, WRITERS, Flat, changed, part
-from handloom.core.transforms.explicit import store_positions
+from handloom.core.transforms.changed import KEYS_AND_VALUES, READERS, WRITERS, Flat, changed, part
+from handloom.core.transforms.explicit import store_positions, ungroup
 
 
 def permute_stream(model: Model, order: Sequence[int]) -> Model:
@@ -33,9 +33,12 @@ def stream_axis(name: str) -> int:
 
 
 def permute_heads(model: Model, layer: int, order: Sequence[int]) -> Model:
-    """Put the heads of a layer in another order; order[i] is the head that moves to place i. Always exact."""
+    """Put the heads of a layer in another order; order[i] is the head that moves to place i. Always exact. If the order
+    separates heads that share keys and values, all get their own."""
     check_order(model, layer, order, model.config.heads)
-    return changed(model, "permute_heads", model.flat | reordered(model, layer, order, HEAD_AXES))
+    if together(model, order) != list(order):
+        model = ungroup(model)
+    return changed(model, "permute_heads", model.flat | reordered_heads(model, layer, order))
 
 
 def permute_neurons(model: Model, layer: int, order: Sequence[int]) -> Model:
@@ -46,18 +49,34 @@ def permute_neurons(model: Model, layer: int, order: Sequence[int]) -> Model:
 
 def shuffle(model: Model, seed: int) -> Model:
     """The dimensions of the stream, and the heads and neurons of every layer, in a random order. Always exact; a model
-    that then computes something else depends on the order in which a processor adds."""
+    that then computes something else depends on the order in which a processor adds. Heads that share keys and values
+    stay together."""
     rng, config = np.random.default_rng(seed), model.config
     shuffled = permute_stream(model, rng.permutation(config.d_model).tolist())
     flat = shuffled.flat
     for layer in range(config.layers):
-        flat |= reordered(shuffled, layer, rng.permutation(config.heads).tolist(), HEAD_AXES)
+        flat |= reordered_heads(shuffled, layer, together(shuffled, rng.permutation(config.heads).tolist()))
         flat |= reordered(shuffled, layer, rng.permutation(config.d_ff).tolist(), NEURON_AXES)
     return changed(model, "shuffle", flat, positions=shuffled.config.positions)
 
 
-HEAD_AXES = dict.fromkeys(("W_Q", "W_K", "W_V", "W_O", "b_Q", "b_K", "b_V"), 0)
-NEURON_AXES = {"W_in": 1, "b_in": 0, "W_out": 0}
+HEAD_AXES = dict.fromkeys(("W_Q", "W_O", "b_Q"), 0)
+NEURON_AXES = {"W_gate": 1, "b_gate": 0, "W_in": 1, "b_in": 0, "W_out": 0}
+
+
+def together(model: Model, order: Sequence[int]) -> list[int]:
+    """An order of heads in which those that share keys and values stand together: each where the first of them did."""
+    each = model.config.per_group
+    groups = list(dict.fromkeys(h // each for h in order))
+    return sorted(order, key=lambda h: groups.index(h // each))
+
+
+def reordered_heads(model: Model, layer: int, order: Sequence[int]) -> Flat:
+    """The arrays of a layer's attention, for heads in an order in which those that share keys and values are
+    together."""
+    each = model.config.per_group
+    shared = reordered(model, layer, [h // each for h in order[::each]], dict.fromkeys(KEYS_AND_VALUES, 0))
+    return shared | reordered(model, layer, order, HEAD_AXES)
 
 
 def check_order(model: Model, layer: int, order: Sequence[int], count: int) -> None:

@@ -8,41 +8,47 @@ from handloom.core import params as parameters
 from handloom.core.arrays import Array
 from handloom.core.model import Model
 from handloom.core.transforms.changed import Flat, changed
-from handloom.core.transforms.permutations import HEAD_AXES, NEURON_AXES, reordered
+from handloom.core.transforms.permutations import NEURON_AXES, reordered, reordered_heads
 
 
 def drop_unused(model: Model) -> Model:
     """Fewer heads and neurons: as many as the layer that uses most of them.
 
-    A head is unused if its values or W_O are zero, a neuron if what it reads or writes is zero (every activation
-    keeps zero). Always exact. With post norm at least one stays, for a layer without any has no norm there."""
+    A head is unused if its values or W_O are zero, a neuron if what it writes, it reads or its gate reads is zero
+    (every activation keeps zero). Heads that share keys and values stay or go together. Always exact. With post norm at
+    least one stays, for a layer without any has no norm there."""
     config, layers = model.config, model.params["layers"]
     if not layers:
         return model
     least = 1 if config.place == "post" and config.norm != "none" else 0
-    heads = [np.flatnonzero(used_heads(layer)).tolist() for layer in layers]
+    each = config.per_group
+    groups = [np.flatnonzero(used_groups(layer, each)).tolist() for layer in layers]
     neurons = [np.flatnonzero(used_neurons(layer)).tolist() for layer in layers]
-    H = max(*map(len, heads), min(least, config.heads))
+    G = max(*map(len, groups), min(least, config.groups))
     F = max(*map(len, neurons), min(least, config.d_ff))
     flat = model.flat
     for i in range(config.layers):
-        flat |= reordered(model, i, in_front(heads[i], config.heads), HEAD_AXES)
+        order = [g * each + h for g in in_front(groups[i], config.groups) for h in range(each)]
+        flat |= reordered_heads(model, i, order)
         flat |= reordered(model, i, in_front(neurons[i], config.d_ff), NEURON_AXES)
-    smaller = parameters.shapes(replace(config, heads=H, d_ff=F))
-    return changed(
-        model, "drop_unused", {n: flat[n][tuple(map(slice, shape))] for n, shape in smaller}, heads=H, d_ff=F
-    )
+    sizes: Flat = {"heads": G * each, "kv_heads": G, "d_ff": F}
+    smaller = parameters.shapes(replace(config, **sizes))
+    return changed(model, "drop_unused", {n: flat[n][tuple(map(slice, shape))] for n, shape in smaller}, **sizes)
 
 
-def used_heads(layer: Flat) -> Array:
+def used_groups(layer: Flat, each: int) -> Array:
+    """Which groups of `each` heads with the same keys and values are used."""
     values = np.any(layer["W_V"], axis=(1, 2)) | np.any(layer.get("b_V", layer["W_V"][:, 0]), axis=1)
-    used: Array = values & np.any(layer["W_O"], axis=(1, 2))
+    writes = np.any(layer["W_O"], axis=(1, 2)).reshape(-1, each)
+    used: Array = values & writes.any(axis=1)
     return used
 
 
 def used_neurons(layer: Flat) -> Array:
-    reads = np.any(layer["W_in"], axis=0) | (layer.get("b_in", layer["W_in"][0]) != 0)
-    used: Array = reads & np.any(layer["W_out"], axis=1)
+    used: Array = np.any(layer["W_out"], axis=1)
+    for W, b in (("W_in", "b_in"), ("W_gate", "b_gate")):
+        if W in layer:
+            used = used & (np.any(layer[W], axis=0) | (layer.get(b, layer[W][0]) != 0))
     return used
 
 

@@ -39,7 +39,7 @@ Named = dict[tuple[str, str], Array]
 Sizes = dict[str, int]
 
 # name in the language → name of the array, and its shape in letters: V tokens, N positions, D model, H heads, K head,
-# F hidden neurons. P and out_emb are here the other way round.
+# F hidden neurons, G heads with keys and values. P and out_emb are here the other way round.
 TABLES = {
     "tok_emb": ("W_E", "VD"),
     "pos_emb": ("W_pos", "ND"),
@@ -47,13 +47,17 @@ TABLES = {
     "out_bias": ("b_U", "V"),
 }
 LAYER = {
-    **{name: (f"W_{name}", "HDK") for name in "QKV"},
+    "Q": ("W_Q", "HDK"),
+    **{name: (f"W_{name}", "GDK") for name in "KV"},
     "P": ("W_O", "HDK"),
+    "MG": ("W_gate", "DF"),
+    "bG": ("b_gate", "F"),
     "M1": ("W_in", "DF"),
     "b1": ("b_in", "F"),
     "M2": ("W_out", "FD"),
     "b2": ("b_out", "D"),
-    **{f"b{name}": (f"b_{name}", "HK") for name in "QKV"},
+    "bQ": ("b_Q", "HK"),
+    **{f"b{name}": (f"b_{name}", "GK") for name in "KV"},
     "bP": ("b_O", "D"),
 }
 TURNED = ("W_O", "W_U")
@@ -61,6 +65,7 @@ NORMS = {"ln1": "ln1", "ln2": "ln2", "lnf": "ln_final"}
 WORDS = ("tokens", "separator", "bos", "eos", "pad")
 KNOWN = (*TABLES, "layers", "lnf", "block_size", *WORDS, "config", "dtype", "notes")
 SIZES = {"V": "vocabulary", "N": "block_size", "D": "d_model", "H": "heads", "K": "d_head", "F": "d_ff"}
+SIZES |= {"G": "kv_heads"}
 
 DECIDED = ("vocab", "block", "d_model", "layers", "tied")  # by the other entries
 
@@ -149,6 +154,7 @@ def gather(entries: Entries) -> tuple[Named, Named, Config]:
     settled: Entries = {"vocab": sizes["V"], "block": sizes["N"], "d_model": sizes["D"], "layers": len(layers)}
     settled |= {SIZES[letter]: sizes.get(letter, 0) for letter in "HKF"} | BOOK
     settled |= {"tied": "out_emb" not in entries, "biases": biases(given, norms)}
+    settled |= {"gated": any("MG" in layer for layer in layers)}
     return given, norms, Config.from_json(settled | config)
 
 
@@ -156,6 +162,7 @@ def tables(at: str, into: str, entries: Entries, known: dict[str, tuple[str, str
     """The arrays among some entries, turned our way."""
     for name, (target, letters) in known.items():
         if name in entries:
+            letters = letters if sizes.get("G") else letters.replace("G", "H")
             array = fit(at + name, numbers(at + name, entries[name]), letters, sizes)
             yield (at + name, into + target), np.swapaxes(array, -1, -2) if target in TURNED and array.size else array
 
@@ -165,7 +172,7 @@ def fit(name: str, array: Array, letters: str, sizes: Sizes) -> Array:
 
     In a layer, an empty list stands for any array without entries."""
     shape, wanted = array.shape, [sizes.get(letter) for letter in letters]
-    if not array.size and set(letters) & set("HF"):
+    if not array.size and set(letters) & set("HGF"):
         wanted = wanted[: len(shape)]
     if len(shape) != len(wanted) or any(want not in (None, size) for want, size in zip(wanted, shape, strict=True)):
         expected = " × ".join(str(sizes.get(letter, SIZES[letter])) for letter in letters)
@@ -207,6 +214,8 @@ def does_nothing(target: str, array: Array) -> bool:
 
 
 def why_not(target: str, config: Config) -> str:
+    if target.endswith("_gate") and not config.gated:
+        return "the config has no gated MLPs"
     if target == "W_pos":
         return f"the config has positions {config.positions!r}"
     if target.endswith(".w") or (target.endswith(".b") and "norm" in config.biases):

@@ -33,8 +33,9 @@ def written(model: Model) -> Iterator[tuple[str, str]]:
     """The entries of a model, as text; those that a reader would supply are left out."""
     entries = book_entries(model)
     config, vocab, defaults = model.config, model.vocab, Vocab.numbers(model.config.vocab)
-    implied = gather(entries)[2]
-    different = {
+    shared = {"heads": config.heads, "kv_heads": config.kv_heads} if config.kv_heads else {}
+    implied = gather(entries | {"config": shared})[2]
+    different = shared | {
         f.name: value for f in fields(Config) if (value := getattr(config, f.name)) != getattr(implied, f.name)
     }
     if vocab != defaults:
