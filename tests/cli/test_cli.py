@@ -189,18 +189,19 @@ def test_a_run_folder_is_a_model(output, tmp_path):
 
 def test_info_shows_the_drawing_and_the_counts(output, tmp_path):
     model = random_model(
-        Config(vocab=9, block=8, d_model=6, layers=3, heads=2, d_head=4, d_ff=7, place="post", norm="rms")
+        Config(vocab=9, block=8, d_model=6, layers=3, heads=2, d_head=4, d_ff=7, place="post", norm="rms", gated=True)
     )
     save(model, tmp_path / "m.safetensors")
     text = output("info", "m.safetensors", "--sites")
     for part in (
         "3 ×",
         "2 heads of 4, causal",
-        "6 → 7 → 6, gelu_tanh",
+        "6 → 7 → 6, gelu_tanh, gated",
         "RMS norm",
         "a table of 8",
         "0.pattern",
         "H T S",
+        "0.mlp_pre_linear T F",
     ):
         assert part in text
     facts = json.loads(output("info", "m.safetensors", "--json"))

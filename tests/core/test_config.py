@@ -33,6 +33,11 @@ IMPOSSIBLE = [
     ({"rotary_base": 0}, "rotary_base=0 must be above 0"),
     ({"causal": 1}, "causal=1 must be one of True, False"),
     ({"tied": "yes"}, "tied='yes' must be one of True, False"),
+    ({"gated": 1}, "gated=1 must be one of True, False"),
+    ({"kv_heads": -1}, "kv_heads=-1 must be a whole number of at least 0"),
+    ({"heads": 4, "kv_heads": 3}, "kv_heads=3 must be a divisor of heads=4, or 0"),
+    ({"kv_heads": 4}, "kv_heads=4 must be a divisor of heads=2, or 0"),
+    ({"heads": 0, "kv_heads": 1}, "kv_heads=1 must be a divisor of heads=0, or 0"),
     ({"biases": True}, "biases=True must be some of 'attn', 'mlp', 'norm', 'unembed'; \\(\\) for none"),
     ({"biases": ("attn", "query")}, "biases=.* must be some of"),
 ]

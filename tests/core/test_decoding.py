@@ -83,7 +83,8 @@ def test_a_decoder_gives_the_logits_of_the_whole_run(model):
 @pytest.mark.parametrize("positions", ["table", "sinusoid", "rotary", "none"])
 def test_a_long_block_with_rows_that_leave_early(positions):
     """Past the 32 positions that a cache has room for at first, with prompts of 1 to 50 tokens and stops on the way."""
-    config = Config(vocab=60, block=90, d_model=8, layers=2, heads=2, d_head=4, d_ff=8, positions=positions)
+    shared = {"heads": 4, "kv_heads": 2, "gated": True} if positions == "rotary" else {"heads": 2}
+    config = Config(vocab=60, block=90, d_model=8, layers=2, d_head=4, d_ff=8, positions=positions, **shared)
     model = random_model(config, scale=0.7)
     rng = np.random.default_rng(1)
     prompts = [rng.integers(0, 60, n).tolist() for n in (1, 50, 7, 33, 1, 20)]

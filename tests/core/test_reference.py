@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from draws import assert_close, models_and_tokens, random_model
-from handloom.core import Config, HandloomError, reference, trace
+from handloom.core import Config, HandloomError, reference, torch_engine, trace
 from handloom.core.reference import Past, forward, rotate, sinusoid
 
 
@@ -109,6 +109,29 @@ def test_rms_norm_is_torchs():
     _, seen = forward(model, [0, 1], want=["resid_final", "ln_final"])
     w = torch.tensor(model.params["ln_final"]["w"])
     assert_close(seen["ln_final"], torch.rms_norm(torch.tensor(seen["resid_final"]), (6,), w, 0.01), 1e-12)
+
+
+def test_a_gate_multiplies_each_neuron():
+    config = Config(vocab=5, block=4, d_model=6, layers=1, d_ff=7, activation="silu", gated=True)
+    model = random_model(config)
+    _, seen = forward(model, [3, 1, 4], want="0.*")
+    p, x = model.params["layers"][0], seen["0.ln2"]
+    gate, linear = x @ p["W_gate"] + p["b_gate"], x @ p["W_in"] + p["b_in"]
+    assert_close(seen["0.mlp_pre"], gate, 1e-12)
+    assert_close(seen["0.mlp_pre_linear"], linear, 1e-12)
+    out = (gate / (1.0 + np.exp(-gate)) * linear) @ p["W_out"] + p["b_out"]
+    assert_close(seen["0.mlp_out"], out, 1e-12)
+
+
+def test_keys_and_values_that_heads_share_are_cached_once():
+    config = Config(vocab=5, block=9, d_model=6, layers=1, heads=6, d_head=2, kv_heads=2)
+    model, past = random_model(config), Past()
+    forward(model, [3, 1, 4], past=past)
+    assert [array.shape for array in past.layers[0]] == [(2, 3, 2), (2, 3, 2)]
+    decoder = torch_engine.Decoder(model)
+    decoder.advance([0], [[3, 1, 4]])
+    assert [decoder.past.laid_out(flat, decoder.past.room).shape[1] for flat in decoder.past.kept] == [2, 2]
+    assert len(decoder.past.kept[0]) == 2 * decoder.past.held * 2
 
 
 @pytest.mark.parametrize("D", [1, 2, 5, 8])

@@ -44,7 +44,7 @@ def made(dtype=torch.float32, model_type="llama", **fields):
     model = getattr(transformers, f"{kind}ForCausalLM")(config).to(dtype).eval()
     with torch.no_grad():
         for name, weight in model.named_parameters():
-            weight.normal_(1.0 if "norm" in name else 0.0, 0.3)
+            weight.normal_(1.0 if "norm" in name else 0.0, 0.2)
     return model
 
 

@@ -1,12 +1,16 @@
 """A model shown says what is there: the same numbers as the model, in text and on the page."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from handloom.core import params, trace
+from draws import random_model
+from handloom.core import Config, params, trace
 from handloom.read import direction_names, explain
 from handloom.read.part_names import head_words, mlp_words
 from handloom.tasks.extremes import minimum
+from handloom.view.architecture import architecture_text
 from handloom.view.explanation_text import as_text, groups, run, sign_map
 from handloom.view.pages.show import explanation_page, stream_scale
 from handloom.view.svg.heatmap import shares_of
@@ -84,3 +88,21 @@ def test_the_stream_shows_small_directions_beside_large_ones():
     assert np.abs(values).max() > 1000 > 100 > np.abs(values[:, digit]).max()
     assert np.abs(shares[:, digit]).max() == pytest.approx(1.0)
     assert np.abs(shares[sites.index("ln_final")]).max() == pytest.approx(1.0)
+
+
+def test_the_drawing_of_an_architecture_says_what_is_gated_and_shared():
+    config = Config(vocab=5, block=4, d_model=6, layers=1, heads=4, d_head=2, d_ff=8, kv_heads=2, gated=True)
+    text = architecture_text(config)
+    assert "4 heads of 2 (2 for keys and values), causal" in text
+    assert "6 → 8 → 6, gelu_tanh, gated" in text
+    usual = architecture_text(replace(config, kv_heads=0, gated=False))
+    assert "4 heads of 2, causal" in usual
+    assert "gated" not in usual
+
+
+def test_a_head_whose_shared_values_are_zero_is_not_used():
+    model = random_model(Config(vocab=5, block=4, d_model=6, layers=1, heads=4, d_head=2, kv_heads=2))
+    values = model.flat["layers.0.W_V"].copy()
+    values[1] = 0.0
+    words = head_words(model.with_(params=model.flat | {"layers.0.W_V": values}))
+    assert words == {"0.0": "", "0.1": "", "0.2": "not used", "0.3": "not used"}

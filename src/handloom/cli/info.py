@@ -46,8 +46,10 @@ def info(
         console.print(value, markup=False)
     if sites:
         console.print("\n[dim]sites, with T S positions, D model, H G heads, K head, F hidden, V vocabulary[/]")
-        for name, letters in all_sites(chosen.config).items():
-            console.print(f"  {name:<16}{' '.join(letters)}", markup=False)
+        listed = all_sites(chosen.config)
+        wide = max(16, *(len(name) + 1 for name in listed))
+        for name, letters in listed.items():
+            console.print(f"  {name:<{wide}}{' '.join(letters)}", markup=False)
 
 
 def facts(model: "Model", counts: dict[str, Any]) -> list[tuple[str, str]]:

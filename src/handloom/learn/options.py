@@ -30,7 +30,7 @@ SIZES_IN_WORDS = {  # of causal, tied and gated, what the value does that is not
     "tied": "unembed with the embedding",
     "biases": "parts that have biases: some of attn, mlp, norm, unembed",
     "gated": "multiply each neuron by a linear one, as SwiGLU does",
-    "kv_heads": "heads with keys and values, shared by the others; 0 for every head",
+    "kv_heads": "heads for keys and values, each shared by several; 0 for as many as heads",
     "context": "tokens that an mlp sees",
 }
 

@@ -18,6 +18,7 @@ import numpy as np
 from handloom.core import Config, HandloomError
 from handloom.core.arrays import Array, Arrays
 from handloom.core.checks import whole
+from handloom.core.config import Bias
 from handloom.core.errors import shown
 from handloom.core.params import Shape, shapes
 
@@ -88,8 +89,10 @@ def read_config(values: Values, tied: bool) -> Config:
         raise HandloomError(
             f"hidden_size={D} is not a multiple of num_attention_heads={heads}, and head_dim is missing"
         )
-    attn_bias = kind == "qwen2" or (kind == "llama" and flag(values, "attention_bias", False))
-    mlp_bias = kind == "llama" and flag(values, "mlp_bias", False)
+    has_bias: dict[Bias, bool] = {
+        "attn": kind == "qwen2" or (kind == "llama" and flag(values, "attention_bias", False)),
+        "mlp": kind == "llama" and flag(values, "mlp_bias", False),
+    }
     activation = values.get("hidden_act", "silu")
     if not isinstance(activation, str) or activation not in ACTIVATIONS:
         raise HandloomError(f"hidden_act={shown(activation)} is not known (expected {', '.join(ACTIVATIONS)})")
@@ -107,7 +110,7 @@ def read_config(values: Values, tied: bool) -> Config:
         positions="rotary",
         rotary_base=rotary_base(values),
         tied=tied,
-        biases=("attn",) * attn_bias + ("mlp",) * mlp_bias,
+        biases=tuple(part for part, there in has_bias.items() if there),
         gated=True,
         kv_heads=size(values, "num_key_value_heads", heads),
     )

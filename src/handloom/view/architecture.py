@@ -47,7 +47,7 @@ def layer(c: Config) -> list[Row]:
     """What adds to the stream in a layer, the last first."""
     turned = ", rotary positions" if c.positions == "rotary" else ""
     sees = "causal" if c.causal else "seeing both ways"
-    shared = f" sharing {c.kv_heads} key{'' if c.kv_heads == 1 else 's'} and values" if c.kv_heads else ""
+    shared = f" ({c.kv_heads} for keys and values)" if c.kv_heads else ""
     heads = f"{c.heads} head{'' if c.heads == 1 else 's'} of {c.d_head}{shared}, {sees}{turned}"
     rows: list[Row] = []
     for name, what, there in (
