@@ -16,7 +16,13 @@ def export(
     ],
     to: Annotated[
         str | None,
-        typer.Option(help="gpt2 (a folder that transformers opens), onnx or taotp; default: what the output's name says."),
+        typer.Option(
+            help="gpt2 (a folder that transformers opens), onnx or taotp; default: what the output's name says."
+        ),
+    ] = None,
+    dtype: Annotated[
+        str | None,
+        typer.Option(help="float32 or float64; default: gpt2 has float32 if logits are close in it, onnx float32."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -29,7 +35,7 @@ def export(
     """
     from handloom.share import export as write
 
-    exported = write(model, output, to)
+    exported = write(model, output, to, dtype)
     if as_json:
         print_json(exported.to_json())
     else:

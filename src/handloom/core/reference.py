@@ -1,7 +1,7 @@
 """What a transformer computes. This file is the definition; every other engine is tested against it.
 
-NumPy, float64 (or float32, to see what rounding does), nothing clever. Read it from top to bottom: a run embeds its tokens into the residual stream,
-lets every layer add to it, and reads the logits off at the end.
+NumPy, float64 (or float32, to see what rounding does), nothing clever. Read it from top to bottom: a run embeds its
+tokens into the residual stream, lets every layer add to it, and reads the logits off at the end.
 
     x = W_E[tokens] + positions                          (T, D)   one row per position
     x = x + attention(norm(x))                           each layer: positions exchange what they know,

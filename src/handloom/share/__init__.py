@@ -4,6 +4,6 @@ Public: `export`, which writes a model as a folder in the GPT-2 layout, an ONNX 
 returns. The modules behind them are internal.
 """
 
-from handloom.share.export import Exported, export
+from handloom.share.formats import Exported, export
 
 __all__ = ["Exported", "export"]

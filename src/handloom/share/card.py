@@ -1,12 +1,13 @@
 """The card of an exported model, README.md in its folder: what it is, its certificate, how to load and run it."""
 
-from pathlib import Path
-from typing import Any
+import numpy as np
 
-import handloom
-from handloom.core import Model, count
+from handloom import __version__
+from handloom.core import Model
 from handloom.core.decoding import check_decode_steps, check_steps
+from handloom.core.params import size
 from handloom.share.agreement import Agreement
+from handloom.share.tokenizer import own_tokenizer
 from handloom.tasks import Language, Task
 
 HEAD = """\
@@ -22,7 +23,7 @@ tags:
 
 {about}
 """
-USE = '''\
+USE = """\
 ## Use
 
 ```python
@@ -40,8 +41,13 @@ This prints
 ```text
 {output}
 ```
-'''
-SHORT = 20  # new tokens of the example, if nothing says how many
+"""
+LENGTH = """
+An answer to a prompt of n tokens has {0} tokens, which `generate` cannot know: pass `max_length`, the number of tokens
+of prompt and answer together.
+"""
+SHORT, LONG = 10, 100  # new tokens of the example: if nothing ends it, or if the model is large; and otherwise
+LARGE = 10**6  # parameters
 
 
 def card(name: str, model: Model, exported: Model, task: Task | Language | None, agreement: Agreement) -> str:
@@ -57,7 +63,7 @@ def what_it_is(model: Model, task: Task | Language | None) -> str:
     """Where the model came from, and its task, in a few sentences."""
     notes, program = model.notes, model.notes.get("program")
     made = f"written by hand, the program `{program}`" if program else str(notes.get("made", "of unknown origin"))
-    lines = [f"A small transformer, {made}, exported by handloom {handloom.__version__} in the GPT-2 layout."]
+    lines = [f"A small transformer, {made}, exported by handloom {__version__} in the GPT-2 layout."]
     if isinstance(noted := notes.get("task"), str):
         lines.append(f"Its task is `{noted}`.")
     if isinstance(task, Task):
@@ -69,28 +75,34 @@ def what_it_is(model: Model, task: Task | Language | None) -> str:
 
 def example(name: str, model: Model, task: Task | Language | None) -> str:
     """The lines that load and run it, with an input and what the model outputs."""
-    prompt = task.example() if isinstance(task, Task) else "" if model.vocab.bos else model.vocab.tokens[0]
-    length, note = len(model.vocab.encode(prompt)), model.notes.get("decode_steps")
-    steps = check_steps(model, length, None if note is not None or model.vocab.eos else SHORT)
-    more = "" if generation_limit(model) and (note is not None or model.vocab.eos) else f", max_length={length + steps}"
-    output = model(prompt, steps=steps, unchecked=True)
-    text = USE.format(name=name, prompt=prompt, output=output, more=more)
-    if note is not None and not generation_limit(model):
-        each, extra = check_decode_steps(note)
-        text += (
-            f"\nThe answer to n tokens has {each} · n {'−' if extra < 0 else '+'} {abs(extra)} tokens, which "
-            "`generate` cannot know: pass `max_length`, the number of tokens of prompt and answer together.\n"
-        )
-    return text
+    prompt, note = example_prompt(model, task), model.notes.get("decode_steps")
+    each, more = check_decode_steps(note or 0)
+    length, known = len(model.vocab.encode(prompt)), note is not None or model.vocab.eos is not None
+    most = LONG if known and size(model.config) <= LARGE else SHORT
+    steps = min(check_steps(model, length, None), most)
+    stops_by_itself = known and not each and steps < most
+    option = "" if stops_by_itself else f", max_length={length + steps}"
+    text = USE.format(name=name, prompt=prompt, output=model(prompt, steps=steps, unchecked=True), more=option)
+    tokens = f"{each} · n {'−' if more < 0 else '+'} {abs(more)}".removeprefix("1 · ")
+    return text + LENGTH.format(tokens) if each else text
 
 
-def generation_limit(model: Model) -> dict[str, Any]:
-    """What ends an answer, for generation_config.json. handloom's window slides when the block is full; here it is
-    the end."""
-    if "decode_steps" not in model.notes:
+def example_prompt(model: Model, task: Task | Language | None) -> str:
+    """A text to continue: an input of the task, the empty text if a token begins every text, or any."""
+    if isinstance(task, Task):
+        return task.example()
+    if own_tokenizer(model.vocab):
+        return "Hello"
+    return "" if model.vocab.bos is not None else model.vocab.tokens[0]
+
+
+def generation_limit(model: Model) -> dict[str, int]:
+    """What ends an answer, for generation_config.json: its length, if it is always the same, or the end of the block,
+    where handloom's window would slide."""
+    each, more = check_decode_steps(model.notes.get("decode_steps", 0))
+    if each or "decode_steps" not in model.notes:
         return {"max_length": model.config.block + 1}  # the last position predicts a token too
-    each, more = check_decode_steps(model.notes["decode_steps"])
-    return {} if each else {"max_new_tokens": max(more, 1)}
+    return {"max_new_tokens": more}
 
 
 def checks(exported: Model, agreement: Agreement) -> list[str]:
@@ -103,16 +115,11 @@ def checks(exported: Model, agreement: Agreement) -> list[str]:
 
 
 def sizes(model: Model, exported: Model) -> list[tuple[str, str]]:
-    c, ours, theirs = exported.config, count(model), count(exported)
+    c, nonzero = exported.config, sum(int(np.count_nonzero(array)) for array in exported.flat.values())
     return [
         ("layers, heads, width, neurons", f"{c.layers}, {c.heads}, {c.d_model}, {c.d_ff}"),
         ("tokens, positions", f"{c.vocab}, {c.block}"),
-        ("parameters", f"{theirs.trainable:,} in this folder, {theirs.nonzero:,} of them not zero"),
-        ("parameters before padding", f"{ours.total:,}, without norms"),
+        ("parameters", f"{size(c):,} in this folder, {nonzero:,} of them not zero"),
+        ("parameters before", f"{size(model.config):,}"),
         ("dtype", str(exported.dtype)),
     ]
-
-
-def name_of(folder: Path) -> str:
-    """The name of a folder, as a path from the current one."""
-    return folder.name

@@ -6,7 +6,7 @@ neuron. The changes are those of `core/transforms`, each exact; of a model witho
 float32 rounds.
 """
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from itertools import count
 
 import numpy as np
@@ -22,6 +22,7 @@ from handloom.core.transforms import (
     rms_to_layer,
     store_positions,
 )
+from handloom.share.tokenizer import own_tokenizer
 
 UNKNOWN = "<unk>"
 SIZES = {"vocab", "block", "d_model", "layers", "heads", "d_head", "d_ff"}
@@ -74,8 +75,10 @@ def gpt2_sizes(config: Config) -> tuple[int, int, int]:
 
 def add_unknown(model: Model) -> Model:
     """One more token, for what the vocabulary lacks; tokenisers need one. Its weights are the mean of all tokens', so
-    that its logit is the mean of the logits: it is never predicted."""
+    that its logit is the mean of the logits: it is never predicted. A vocabulary with a tokeniser of its own stays."""
     tokens = model.vocab.tokens
+    if own_tokenizer(model.vocab) or has_unknown(model):
+        return model
     names = (UNKNOWN if not i else f"<unk{i}>" for i in count())
     token = next(name for name in names if name not in tokens)
     flat = model.flat
@@ -83,5 +86,10 @@ def add_unknown(model: Model) -> Model:
     if not model.config.tied:
         flat["W_U"] = np.concatenate([flat["W_U"], flat["W_U"].mean(1, keepdims=True)], axis=1)
     vocab = Vocab((*tokens, token), model.vocab.separator, model.vocab.bos, model.vocab.eos, model.vocab.pad)
-    config = Config.from_json(model.config.to_json() | {"vocab": len(vocab)})
-    return model.with_(config=config, params=flat, vocab=vocab)
+    return model.with_(config=replace(model.config, vocab=len(vocab)), params=flat, vocab=vocab)
+
+
+def has_unknown(model: Model) -> bool:
+    """Whether the last token is one that an earlier export added."""
+    *others, last = model.params["W_E"]
+    return model.vocab.tokens[-1] == UNKNOWN and len(others) > 0 and np.allclose(last, np.mean(others, 0), rtol=1e-5)

@@ -5,8 +5,8 @@
     generation_config.json                       greedy, and how long an answer is
     README.md                                    the card
 
-The weights are float32 where the model is right in it, else float64. Written with NumPy and safetensors alone, beside
-its place, and then moved there: the whole folder is there or nothing.
+The weights are float32 if the logits are close in it, else float64, which transformers opens as such. The folder is
+written with NumPy and safetensors alone, beside its place, and then moved there: all of it is there or nothing.
 """
 
 import json
@@ -17,16 +17,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import handloom
+from handloom import __version__
 from handloom.core import HandloomError, Model
 from handloom.core.checks import parse_json
 from handloom.core.errors import shown
 from handloom.core.files import what_is
-from handloom.share.agreement import Agreement, check_agreement, stream_length
+from handloom.share.agreement import CLOSE, Agreement, check_agreement, stream_length
 from handloom.share.card import card, generation_limit
 from handloom.share.fitting import INSTEAD, add_unknown, check_fits_gpt2, fit_gpt2
 from handloom.share.gpt2 import gpt2_config, gpt2_tensors
-from handloom.share.tokenizer import padding_token, tokenizer_config, tokenizer_json
+from handloom.share.tokenizer import own_tokenizer, padding_token, tokenizer_config, tokenizer_json
 from handloom.tasks import Language, Task, task_of
 
 MARK = "handloom"  # in config.json: a folder that handloom wrote
@@ -36,14 +36,15 @@ FILES = (CARD, *JSON_FILES, WEIGHTS)
 KEPT = ("task", "program", "parameters", "made", "decode_steps")  # notes that config.json has too
 
 
-def write_gpt2(model: Model, path: Path, beside: Path | None = None) -> tuple[tuple[Path, ...], Agreement]:
+def write_gpt2(
+    model: Model, path: Path, beside: Path | None = None, dtype: str | None = None
+) -> tuple[tuple[Path, ...], Agreement]:
     """Write the folder. `beside` is where a user's own task may be. Gives the files and what the check found."""
     place = check_folder(path)
     check_fits_gpt2(model.config)
     task = known_task_of(model, beside)
-    exported, agreement = exported_model(model, task)
-    texts = {name: json.dumps(value, indent=2, ensure_ascii=False) for name, value in contents(model, exported).items()}
-    texts[CARD] = card(place.name, model, exported, task, agreement)
+    exported, agreement = exported_model(model, task, dtype)
+    texts = contents(model, exported) | {CARD: card(place.name, model, exported, task, agreement)}
     write_folder(place, texts, exported)
     return tuple(path / name for name in FILES), agreement
 
@@ -55,33 +56,36 @@ def known_task_of(model: Model, beside: Path | None) -> Task | Language | None:
     return None
 
 
-def exported_model(model: Model, task: Task | Language | None) -> tuple[Model, Agreement]:
-    """What the folder holds: in float32, or if it does not do the same in that, in float64."""
+def exported_model(model: Model, task: Task | Language | None, dtype: str | None) -> tuple[Model, Agreement]:
+    """What the folder holds, in that dtype; by default in float32, or if the logits are not close in that, float64."""
     longest = stream_length(model, task) if model.config.norm == "none" else 0.0
     fitted = add_unknown(fit_gpt2(model, longest))
-    with suppress(HandloomError):  # a weight may be too large for float32
-        single = fitted.astype("float32")
-        return single, check_agreement(model, single, task)
-    double = fitted.astype("float64")
+    if dtype is None:
+        with suppress(HandloomError):  # a weight may even be too large for float32
+            single = fitted.astype("float32")
+            if (agreement := check_agreement(model, single, task)).off <= CLOSE:
+                return single, agreement
     try:
-        return double, check_agreement(model, double, task)
+        exported = fitted.astype(dtype or "float64")
+        return exported, check_agreement(model, exported, task)
     except HandloomError as error:
         raise HandloomError(f"the GPT-2 layout would not do what the model does: {error}; {INSTEAD}") from error
 
 
-def contents(model: Model, exported: Model) -> dict[str, Any]:
-    """The JSON files."""
-    vocab, unknown = exported.vocab, exported.vocab.tokens[-1]
+def contents(model: Model, exported: Model) -> dict[str, str]:
+    """The JSON files, by name."""
+    vocab, own = exported.vocab, own_tokenizer(exported.vocab)
+    unknown = None if own else vocab.tokens[-1]
     tokens = {"bos": vocab.bos, "eos": vocab.eos, "pad": padding_token(vocab, unknown)}
     ids = {f"{name}_token_id": None if token is None else vocab.id(token) for name, token in tokens.items()}
     notes = {name: model.notes[name] for name in KEPT if name in model.notes}
-    about = {"version": handloom.__version__, "unknown": vocab.id(unknown), "notes": notes}
-    return {
-        "config.json": {**gpt2_config(exported), **ids, MARK: about},
+    files: dict[str, Any] = {
+        "config.json": {**gpt2_config(exported), **ids, MARK: {"version": __version__, "notes": notes}},
         "generation_config.json": {"do_sample": False, **ids, **generation_limit(model)},
-        "tokenizer.json": tokenizer_json(vocab, unknown),
         "tokenizer_config.json": tokenizer_config(vocab, unknown, exported.config.block),
     }
+    texts = {name: json.dumps(value, indent=2, ensure_ascii=False) + "\n" for name, value in files.items()}
+    return texts | {"tokenizer.json": own or json.dumps(tokenizer_json(vocab, vocab.tokens[-1]), ensure_ascii=False)}
 
 
 def check_folder(path: Path) -> Path:
@@ -122,7 +126,7 @@ def write_folder(place: Path, texts: dict[str, str], exported: Model) -> None:
     try:
         new.mkdir()
         for name, text in texts.items():
-            (new / name).write_text(text + "\n" * (not text.endswith("\n")), encoding="utf-8")
+            (new / name).write_text(text, encoding="utf-8")
         save_file(gpt2_tensors(exported), new / WEIGHTS, {"format": "pt"})
         if place.exists():
             place.rename(old)

@@ -13,6 +13,12 @@ from handloom.core.errors import shown
 WORD = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
 
 
+def own_tokenizer(vocab: Vocab) -> str | None:
+    """The text of the tokenizer.json that a vocabulary came with, if it did."""
+    text: str | None = vocab.to_json().get("tokenizer")
+    return text
+
+
 def tokenizer_json(vocab: Vocab, unknown: str) -> dict[str, Any]:
     """The content of tokenizer.json. A text is split into the same ids as by `vocab.encode`, and ids are joined into
     the same text as by `vocab.decode`."""
@@ -34,7 +40,7 @@ def tokenizer_json(vocab: Vocab, unknown: str) -> dict[str, Any]:
     }
 
 
-def tokenizer_config(vocab: Vocab, unknown: str, block: int) -> dict[str, Any]:
+def tokenizer_config(vocab: Vocab, unknown: str | None, block: int) -> dict[str, Any]:
     """The content of tokenizer_config.json. A row is padded with pad, or eos, or the unknown token: never with a token
     that a text may have, for special tokens are cut out of it first."""
     return {
@@ -50,7 +56,7 @@ def tokenizer_config(vocab: Vocab, unknown: str, block: int) -> dict[str, Any]:
     }
 
 
-def padding_token(vocab: Vocab, unknown: str) -> str:
+def padding_token(vocab: Vocab, unknown: str | None) -> str | None:
     return vocab.pad or vocab.eos or unknown
 
 

@@ -43,14 +43,20 @@ class Exported:
 
 
 def export(
-    model: Model | str | os.PathLike[str], path: str | os.PathLike[str], to: str | None = None
+    model: Model | str | os.PathLike[str],
+    path: str | os.PathLike[str],
+    to: str | None = None,
+    dtype: str | None = None,
 ) -> Exported:
     """Write a model, or the model of a name, for other tools: `to` is gpt2 (a folder that transformers opens), onnx or
-    taotp; by default the path tells. What is written is checked against the model first, and its task. A model that
-    the format cannot hold, or that is not right in it, raises an error, and nothing is written."""
+    taotp; by default the path tells. `dtype` is float32 or float64; by default gpt2 is float32 if logits are close in
+    it. What is written is first checked against the model and its task. A model that the format cannot hold, or that is
+    not right in it, raises an error, and nothing is written."""
     place = as_path(path)
     write = FORMATS[check_format(place, to)]
-    return write(find(model), place)
+    if dtype not in (None, "float32", "float64"):
+        raise HandloomError(f"dtype={shown(dtype)} must be float32 or float64")
+    return write(find(model), place, dtype)
 
 
 def check_format(path: Path, to: str | None) -> str:
@@ -62,27 +68,32 @@ def check_format(path: Path, to: str | None) -> str:
         raise HandloomError(f"no format {shown(to)} to export to; the formats are {', '.join(FORMATS)}")
     if to != told:
         expected = f"a file that ends in .{to}" if to != "gpt2" else "a folder"
-        raise HandloomError(f"{path}: its name is that of {told} (expected {expected}); name it {path.stem}" + (
-            f".{to}" if to != "gpt2" else ""
-        ))
+        raise HandloomError(
+            f"{path}: its name is that of {told} (expected {expected}); name it {path.stem}"
+            + (f".{to}" if to != "gpt2" else "")
+        )
     return to
 
 
-def to_gpt2(found: Found, path: Path) -> Exported:
-    files, agreement = write_gpt2(found.model, path, found.folder)
+def to_gpt2(found: Found, path: Path, dtype: str | None) -> Exported:
+    files, agreement = write_gpt2(found.model, path, found.folder, dtype)
     opening = f'AutoModelForCausalLM.from_pretrained("{path}"), AutoTokenizer.from_pretrained("{path}")'
     return Exported(files, agreement.checked, agreement.different, str(agreement), opening)
 
 
-def to_onnx(found: Found, path: Path) -> Exported:
-    checked = loaded("handloom.share.onnx_file:write_onnx")(found.model, path)
+def to_onnx(found: Found, path: Path, dtype: str | None) -> Exported:
+    checked = loaded("handloom.share.onnx_file:write_onnx")(found.model, path, dtype=dtype or "float32")
     told = f"the same predictions in onnxruntime on {checked:,} inputs" if checked else "not run, without onnxruntime"
     return Exported((path,), checked, 0, told, f'onnxruntime.InferenceSession("{path}")')
 
 
-def to_taotp(found: Found, path: Path) -> Exported:
-    offered("save_taotp")(found.model, path)
+def to_taotp(found: Found, path: Path, dtype: str | None) -> Exported:
+    offered("save_taotp")(found.model.astype(dtype or found.model.dtype), path)
     return Exported((path,), 0, 0, "the text reads as the same model, exactly", f'hl.load("{path}")')
 
 
-FORMATS: dict[str, Callable[[Found, Path], Exported]] = {"gpt2": to_gpt2, "onnx": to_onnx, "taotp": to_taotp}
+FORMATS: dict[str, Callable[[Found, Path, str | None], Exported]] = {
+    "gpt2": to_gpt2,
+    "onnx": to_onnx,
+    "taotp": to_taotp,
+}
