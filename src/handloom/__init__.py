@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from handloom.learn import resume as resume
     from handloom.learn import sample as sample
     from handloom.learn import train as train
+    from handloom.share import export as export
     from handloom.tasks import Certificate as Certificate
     from handloom.tasks import Language as Language
     from handloom.tasks import Task as Task
@@ -55,13 +56,13 @@ MODULE_OF = {
     **dict.fromkeys(CORE.split(), "handloom.core"),
     **dict.fromkeys(TASKS.split(), "handloom.tasks"),
     **dict.fromkeys(("resume", "sample", "train"), "handloom.learn"),
+    "export": "handloom.share",
     "discover": "handloom.discover",  # the package itself, which can be called
     "program": "handloom.write",
     "read": "handloom.read",  # the module itself
     "records": "handloom.discover.records",
 }
 PLANNED = {
-    "export": "save writes plain safetensors, which other tools read, and handloom.write.taotp.save_taotp text",
     "compile": "write the weights with Config, params.zeros and Model, or as text for handloom.write.taotp.load_taotp",
 }
 __all__ = sorted(MODULE_OF)

@@ -20,7 +20,7 @@ class Handloom(Commands):
 
     package = __name__
     names = (
-        *("run", "info", "certify", "write"),
+        *("run", "info", "certify", "write", "export"),
         *("tasks", "learn", "resume", "sample", "score", "runs", "curves", "heatmap"),
         *("discover", "records", "tour"),
     )

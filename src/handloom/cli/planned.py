@@ -3,8 +3,6 @@
 from typing import NoReturn
 
 PLANNED = {
-    "export": "a model file is plain safetensors (safetensors.torch.load_file reads its arrays, docs/machine.md has "
-    "their names), and handloom write build PROGRAM -o x.taotp writes weights as text",
     "read": "heatmap draws where heads attend, write show MODEL explains a model on an example, and hl.trace records "
     "every value",
     "compile": "write the weights as text in a .taotp file (docs/taotp.md), or as arrays in Python (hl.Config, "

@@ -1,7 +1,7 @@
 """What a transformer computes. This file is the definition; every other engine is tested against it.
 
-NumPy, float64, nothing clever. Read it from top to bottom: a run embeds its tokens into the residual stream,
-lets every layer add to it, and reads the logits off at the end.
+NumPy, float64 (or float32, to see what rounding does), nothing clever. Read it from top to bottom: a run embeds its
+tokens into the residual stream, lets every layer add to it, and reads the logits off at the end.
 
     x = W_E[tokens] + positions                          (T, D)   one row per position
     x = x + attention(norm(x))                           each layer: positions exchange what they know,
@@ -39,12 +39,18 @@ from handloom.core.trace import Edits, Tap, Trace, Want
 
 
 def forward(
-    model: Model, tokens: Any, want: Want = (), edits: Edits | None = None, past: "Past | None" = None
+    model: Model,
+    tokens: Any,
+    want: Want = (),
+    edits: Edits | None = None,
+    past: "Past | None" = None,
+    dtype: Any = np.float64,
 ) -> tuple[Array, Trace]:
     """Run a model on tokens (..., T). Gives the logits (..., T, V) and the wanted sites.
 
-    With `past` the tokens continue an earlier run, whose keys and values are still known."""
-    model = model.astype(np.float64)
+    With `past` the tokens continue an earlier run, whose keys and values are still known. `dtype` is that of all
+    arithmetic."""
+    model = model.astype(dtype)
     config, p = model.config, model.params
     start = past.length if past else 0
     ids = check_tokens(config, tokens, start)
@@ -53,7 +59,7 @@ def forward(
     x = tap("embed", p["W_E"][ids])  # (T, D)
     if config.positions in ("table", "sinusoid"):
         at = np.arange(start, start + ids.shape[-1])
-        rows = p["W_pos"][at] if config.positions == "table" else sinusoid(at, config.d_model)  # (T, D)
+        rows = p["W_pos"][at] if config.positions == "table" else sinusoid(at, config.d_model).astype(x.dtype)  # (T, D)
         x = x + tap("pos_embed", np.broadcast_to(rows, x.shape))
     for i, layer in enumerate(p["layers"]):
         x = transformer_layer(config, layer, x, i, tap, past)
@@ -171,7 +177,7 @@ def rotate(x: Array, start: int, base: float) -> Array:
     """Rotary positions: the pair (x[j], x[j + K/2]) at position t is turned by the angle t / base^(2j/K)."""
     T, K = x.shape[-2:]
     angles = np.arange(start, start + T)[:, None] * base ** (-np.arange(0, K, 2) / K)  # (T, K/2)
-    cos, sin = np.cos(angles), np.sin(angles)
+    cos, sin = np.cos(angles).astype(x.dtype), np.sin(angles).astype(x.dtype)
     a, b = x[..., : K // 2], x[..., K // 2 :]
     return np.concatenate([a * cos - b * sin, b * cos + a * sin], axis=-1)
 
@@ -200,19 +206,19 @@ class Past:
 class Decoder:
     """What `decoding.py` needs of an engine, with a Past for every row of a batch."""
 
-    def __init__(self, model: Model) -> None:
-        self.model = model.astype(np.float64)
+    def __init__(self, model: Model, dtype: Any = np.float64) -> None:
+        self.model, self.dtype = model.astype(dtype), dtype
         self.pasts: dict[int, Past] = {}
 
     def advance(self, rows: Sequence[int], tokens: Sequence[Sequence[int]]) -> Array:
         """Feed each row its next tokens; the logits (B, V) after the last of them."""
         return np.stack(
             [
-                forward(self.model, new, past=self.pasts.setdefault(row, Past()))[0][-1]
+                forward(self.model, new, past=self.pasts.setdefault(row, Past()), dtype=self.dtype)[0][-1]
                 for row, new in zip(rows, tokens, strict=True)
             ]
         )
 
     def rerun(self, windows: Any, edits: Edits | None = None, last: int | None = None) -> Array:
         """The logits (..., T, V) of windows (..., T), run from the beginning; or only those of the `last` positions."""
-        return forward(self.model, windows, edits=edits)[0][..., -(last or 0) :, :]
+        return forward(self.model, windows, edits=edits, dtype=self.dtype)[0][..., -(last or 0) :, :]

@@ -18,6 +18,7 @@ OFFERS = {
     "task_of_program": "handloom.write.catalogue:task_of_program",  # (name, parameters) → a task's name and parameters
     "prover_of": "handloom.write.catalogue:prover_of",  # model → a function that proves it right, or None
     "load_taotp": "handloom.write.taotp:load_taotp",  # path → Model
+    "save_taotp": "handloom.write.taotp:save_taotp",  # (model, path) → nothing
     "html": "handloom.view.cards:html",  # Model, Trace, Certificate, Training or Record → a picture for a notebook
 }
 

@@ -10,13 +10,14 @@ answer fed as input, the model must predict each of its tokens next.
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from handloom.core import Config, HandloomError, Model, count
+from handloom.core import Config, HandloomError, Model, count, reference
 from handloom.core.arrays import Array
 from handloom.core.callbacks import Progress
 from handloom.core.checks import whole
@@ -143,16 +144,11 @@ def in_dtype(model: Model, dtype: str | None) -> Model:
 
 
 def decoder_of(model: Model, inputs: int) -> Decoder:
-    """What runs a model on that many inputs in its dtype: torch; or in float64 the reference, if there is little to do
-    or no torch."""
-    if model.dtype == np.float64 and inputs * model.config.block * count(model).total <= LITTLE:
-        return choose_engine("reference").Decoder(model)
-    try:
+    """What runs a model on that many inputs in its dtype: torch, or the reference if there is little to do or no
+    torch."""
+    if inputs * model.config.block * count(model).total > LITTLE and find_spec("torch"):
         return choose_engine("torch").Decoder(model)
-    except HandloomError:
-        if model.dtype == np.float32:
-            raise
-        return choose_engine("reference").Decoder(model)
+    return reference.Decoder(model, model.dtype)
 
 
 def every_input(task: Task) -> Iterator[Ids]:

@@ -1,5 +1,5 @@
-"""What a Config leaves implicit becomes arrays: computed positions, a tied unembedding, absent biases, shared keys and
-values."""
+"""What a Config leaves implicit becomes arrays: computed or absent positions, a tied unembedding, absent biases, shared
+keys and values."""
 
 from dataclasses import replace
 
@@ -18,6 +18,14 @@ def store_positions(model: Model) -> Model:
         return model
     table = sinusoid(np.arange(model.config.block), model.config.d_model).astype(model.dtype)
     return changed(model, "store_positions", model.flat | {"W_pos": table}, positions="table")
+
+
+def add_positions(model: Model) -> Model:
+    """A table of positions, all zero, where there were none. Always exact."""
+    if model.config.positions != "none":
+        return model
+    table = np.zeros((model.config.block, model.config.d_model), model.dtype)
+    return changed(model, "add_positions", model.flat | {"W_pos": table}, positions="table")
 
 
 def untie(model: Model) -> Model:

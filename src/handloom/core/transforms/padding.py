@@ -1,4 +1,4 @@
-"""Padding: a wider stream, more or wider heads, more neurons, all zero where they are new."""
+"""Padding: a wider stream, more or wider heads, more neurons, more layers, all zero where they are new."""
 
 import math
 from dataclasses import replace
@@ -22,18 +22,19 @@ def pad(
     heads: int | None = None,
     d_head: int | None = None,
     d_ff: int | None = None,
+    layers: int | None = None,
 ) -> Model:
     """Make sizes larger, with zeros in the new places.
 
-    More heads and neurons are exact: a head or neuron of zeros adds zero. (Where heads share keys and values, new heads
-    come in such groups; a number of heads that does not allow it ungroups them.) A wider head changes the √K that
-    scores are divided by, which W_Q makes up for, and the rotary frequencies, which rotary_base makes up for. A wider
-    stream changes what norms divide by: eps and the gains make up for that, and under layer norm the stream gets mean
+    More heads, neurons and layers are exact: what is zero adds zero. (Where heads share keys and values, new heads come
+    in such groups; a number of heads that does not allow it ungroups them.) A wider head changes the √K that scores are
+    divided by, which W_Q makes up for, and the rotary frequencies, which rotary_base makes up for. A wider stream
+    changes what norms divide by: eps and the gains make up for that, and under layer norm the stream gets mean
     zero first (see `centre`), or the zeros would not stay zeros. Exact then, with post layer norm only under the
-    conditions of `layer_to_rms`; and with post a layer that had no heads or neurons cannot get them, for a norm
-    would come with them."""
+    conditions of `layer_to_rms`; and with post a layer that had no heads or neurons cannot get them, nor a model more
+    layers, for a norm would come with them."""
     old = model.config
-    wanted = {"d_model": d_model, "heads": heads, "d_head": d_head, "d_ff": d_ff}
+    wanted = {"d_model": d_model, "heads": heads, "d_head": d_head, "d_ff": d_ff, "layers": layers}
     sizes: dict[str, Any] = {name: size for name, size in wanted.items() if size not in (None, getattr(old, name))}
     normed = old.layers and old.place == "post" and old.norm != "none"
     for name, size in sizes.items():
@@ -41,6 +42,8 @@ def pad(
             raise HandloomError(f"pad: {name}={size} is less than the existing {getattr(old, name)}; pad only adds")
         if name in ("heads", "d_ff") and normed and not getattr(old, name):
             raise HandloomError(f"pad: with post norm, layers of {name}=0 have no norm there, and would get one")
+        if name == "layers" and old.place == "post" and old.norm != "none":
+            raise HandloomError("pad: with post norm, a layer of zeros still has norms, which change the stream")
     if "d_model" in sizes:
         model = widen_stream(model, sizes.pop("d_model"))
     if "d_head" in sizes and old.d_head:

@@ -1,0 +1,42 @@
+"""handloom export: a model for other tools."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from handloom.cli.arguments import JsonOption, ModelArgument, print_json
+
+
+def export(
+    model: ModelArgument,
+    output: Annotated[
+        Path,
+        typer.Option("-o", "--output", help="The folder, or the .onnx or .taotp file, to write.", show_default=False),
+    ],
+    to: Annotated[
+        str | None,
+        typer.Option(
+            help="gpt2 (a folder that transformers opens), onnx or taotp; default: what the output's name says."
+        ),
+    ] = None,
+    dtype: Annotated[
+        str | None,
+        typer.Option(help="float32 or float64; default: gpt2 has float32 if logits are close in it, onnx float32."),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write a model for other tools, checked: transformers, ONNX, or text.
+
+    \b
+    handloom export addition:digits=3 --to gpt2 -o adder/
+    handloom export runs/addition-1 -o m/
+    handloom export m.safetensors -o m.taotp
+    """
+    from handloom.share import export as write
+
+    exported = write(model, output, to, dtype)
+    if as_json:
+        print_json(exported.to_json())
+    else:
+        print(exported)

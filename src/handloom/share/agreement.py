@@ -1,0 +1,167 @@
+"""Agreement: an exported model is held against the model it came from and its task, before anything is written.
+
+It is run in its own dtype, by NumPy, on inputs of the task with their right answers, or else on rows of tokens. If the
+model is right on these, the exported one must be too: with a margin above rounding, and in other orders of summation,
+since other libraries add in other orders. Otherwise both must predict the same tokens, except on up to one row in a
+hundred, where rounding decides between two tokens.
+"""
+
+from collections import defaultdict
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from handloom.core import HandloomError, Model, params, reference, sites
+from handloom.core.arrays import Array
+from handloom.core.errors import shown
+from handloom.tasks import Certificate, Language, Task, certify
+from handloom.tasks.certify import answered, some_inputs
+from handloom.tasks.language import example_of
+from handloom.tasks.task import Ids
+
+INPUTS, FEWER = 500, 50  # to run: as many as WORK allows, but not less than FEWER if MORE_WORK allows these
+WORK, MORE_WORK = 10**7, 2 * 10**8  # inputs times positions times parameters; a second runs 5 · 10⁷
+LONGEST_WORK = 2 * 10**9  # tokens of the longest row times parameters
+DECIDED_BY_ROUNDING = 0.01  # the greatest part of rows that may be
+BLUR = 2.0  # a rounding error, in units of eps: libraries sum in other orders
+MULTIPLIED = ("ln1", "ln2", "ln_final", ".q", ".pattern", ".z", ".mlp_post")  # sites
+CLOSE = 2e-5  # float32 will do if no logit has an error of more than this part of the largest in its row
+
+
+@dataclass(frozen=True)
+class Row:
+    """Tokens, and the right predictions at the last of them; or if they are not known, how many count."""
+
+    tokens: Ids
+    last: int
+    answer: Ids | None = None
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How many inputs were run, on how many of them the exported model predicted other tokens, by how much its logits
+    were off (as a part of the largest), and its certificate, if its task has right answers."""
+
+    checked: int
+    different: int
+    off: float
+    certificate: Certificate | None = None
+
+    def __str__(self) -> str:
+        same = (
+            f"{self.checked - self.different:,} of {self.checked:,} outputs as handloom's, logits within {self.off:.0e}"
+        )
+        return f"{self.certificate}; {same}" if self.certificate else same
+
+
+def check_agreement(model: Model, exported: Model, task: Task | Language | None) -> Agreement:
+    """Run both; an error if the exported model predicts something else, or if rounding decides what it predicts."""
+    with np.errstate(all="ignore"):  # weights may be too large for float32: the logits tell
+        found, right = compare(model, exported, rows_for(model, task))
+        certificate = certificate_of(exported, task)
+        tolerated = 0.0 if right and certificate else DECIDED_BY_ROUNDING
+    if certificate and unsure(certificate) > tolerated * certificate.inputs:
+        raise HandloomError(
+            f"in {exported.dtype} rounding errors decide what the exported weights predict: {certificate}"
+        )
+    if certificate and right and not certificate.right:
+        raise HandloomError(f"in {exported.dtype} the exported weights are {certificate}")
+    return replace(found, certificate=certificate)
+
+
+def unsure(certificate: Certificate) -> int:
+    """On how many inputs rounding errors decide, as far as that is known."""
+    return certificate.ties + (certificate.inputs if certificate.orders else 0)
+
+
+def certificate_of(model: Model, task: Task | Language | None) -> Certificate | None:
+    """The certificate of an exported model in its own dtype, of so many inputs that it takes a moment; None if its task
+    has no certificates. The model has one more token than the task."""
+    if not isinstance(task, Task) or model.vocab.tokens[: len(task.vocab)] != task.vocab.tokens:
+        return None
+    most = inputs_of(model)
+    samples = None if task.count is not None and task.count <= most else most
+    with suppress(HandloomError):  # the task accepts answers near the right one, or does not fit into the block
+        return certify(model, replace(task, vocab=model.vocab), samples=samples)
+    return None
+
+
+def inputs_of(model: Model) -> int:
+    """How many inputs take a moment."""
+    one = model.config.block * params.size(model.config)
+    return min(INPUTS, max(WORK // one, min(FEWER, MORE_WORK // one), 1))
+
+
+def rows_for(model: Model, task: Task | Language | None) -> list[Row]:
+    """Rows of tokens to run: of the task, or else random ones. One model always has the same."""
+    config, rng, rows = model.config, np.random.default_rng(0), []
+    longest = min(config.block, max(1, LONGEST_WORK // params.size(model.config)))
+    if task is not None and model.vocab.tokens[: len(task.vocab)] == task.vocab.tokens:
+        pairs = [example_of(task, rng) for _ in range(inputs_of(model))]
+        if isinstance(task, Task):
+            hard = [(prompt, answered(task, prompt)) for prompt in islice(some_inputs(task), len(pairs) // 2)]
+            pairs[: len(hard)] = hard
+        known = isinstance(task, Task)
+        rows = [Row([*prompt, *answer[:-1]], len(answer), answer if known else None) for prompt, answer in pairs]
+    if fitting := {tuple(row.tokens): row for row in rows if len(row.tokens) <= longest}:
+        return [*fitting.values()]
+    lengths = rng.integers(1, longest + 1, inputs_of(model)).tolist()
+    return [Row(rng.integers(0, config.vocab, length).tolist(), length) for length in lengths]
+
+
+def compare(model: Model, exported: Model, rows: list[Row]) -> tuple[Agreement, bool]:
+    """On how many rows the two predict different tokens, and whether the model is right on all of them; an error if
+    they differ on more than rounding decides."""
+    groups = defaultdict(list)
+    for row in rows:
+        groups[len(row.tokens), row.last].append(row)
+    off, first = 0.0, None
+    different, right = 0, True
+    for (_, last), some in groups.items():
+        tokens = [row.tokens for row in some]
+        ours, theirs = run_both(model, exported, tokens, last)
+        predicted = ours.argmax(-1)
+        bad = (predicted != theirs.argmax(-1)).any(-1) | (predicted != blurred(exported, tokens, last)).any(-1)  # (B,)
+        apart = np.abs(ours - theirs[..., : model.config.vocab]).max((-1, -2)) / np.abs(ours).max((-1, -2))
+        off = max(off, float(np.nan_to_num(apart, nan=np.inf).max()))
+        different += int(bad.sum())
+        right &= all(row.answer == ids for row, ids in zip(some, predicted.tolist(), strict=True))
+        if bad.any() and first is None:
+            first = model.vocab.decode(tokens[int(bad.argmax())])
+    if different > DECIDED_BY_ROUNDING * len(rows):
+        raise HandloomError(
+            f"in {exported.dtype} the exported weights predict other tokens than the model on {different:,} of "
+            f"{len(rows):,} inputs, such as {shown(first)}"
+        )
+    return Agreement(len(rows), different, off), right
+
+
+def run_both(model: Model, exported: Model, tokens: list[Ids], last: int) -> tuple[Array, Array]:
+    """The logits (B, last, V) of the model, and of the exported one in its dtype."""
+    decoders = reference.Decoder(model), reference.Decoder(exported, exported.dtype)
+    ours, theirs = (decoder.rerun(tokens, last=last) for decoder in decoders)
+    return ours, theirs
+
+
+def blurred(exported: Model, tokens: list[Ids], last: int) -> Array:
+    """What the exported model predicts, (B, last), if everything that it multiplies with weights has a rounding error
+    of its dtype, and the logits one of float32: so `generate` of transformers takes them, whatever the weights are."""
+    rng = np.random.default_rng(0)
+
+    def blur(x: Array, dtype: Any = exported.dtype) -> Array:
+        blurry: Array = x * (1.0 + BLUR * float(np.finfo(dtype).eps) * rng.standard_normal(x.shape))
+        return blurry
+
+    edits = dict.fromkeys((site for site in sites(exported.config) if site.endswith(MULTIPLIED)), blur)
+    logits = reference.Decoder(exported).rerun(tokens, edits, last)
+    return blur(logits, np.float32).argmax(-1)
+
+
+def stream_length(model: Model, task: Task | Language | None) -> float:
+    """The greatest length of the residual stream, at any position of some rows."""
+    want = [site for site in sites(model.config) if site.endswith(("resid_pre", "resid_mid", "resid_final"))]
+    traces = [reference.forward(model, row.tokens, want)[1] for row in rows_for(model, task)]
+    return max(float(np.linalg.norm(x, axis=-1).max()) for trace in traces for x in trace.values())

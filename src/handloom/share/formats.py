@@ -1,0 +1,99 @@
+"""Exporting: one door for all formats, `export(model, path, to=...)`.
+
+    result = export("addition:digits=3", "adder", to="gpt2")      # a folder for transformers
+    export(model, "adder.onnx"); export(model, "adder.taotp")     # the name tells the format
+
+The result has the files written, how many inputs were checked, and on how many of them the outputs differ.
+"""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from handloom.core import HandloomError, Model
+from handloom.core.errors import shown
+from handloom.core.files import as_path
+from handloom.core.finding import Found, find
+from handloom.core.registry import loaded, offered
+from handloom.share.gpt2_folder import write_gpt2
+
+ONNX, TAOTP = ".onnx", ".taotp"
+
+
+@dataclass(frozen=True)
+class Exported:
+    """`files` were written. `checked` inputs were run, and on `different` of them the exported model predicts other
+    tokens than the model. `found` says so in words, with the certificate, and `opening` how to open it."""
+
+    files: tuple[Path, ...]
+    checked: int
+    different: int
+    found: str = field(repr=False)
+    opening: str = field(repr=False)
+
+    def __str__(self) -> str:
+        width = max(len(str(file)) for file in self.files)
+        listed = [f"{file!s:<{width}}  {file.stat().st_size:>11,} bytes" for file in self.files if file.exists()]
+        return "\n".join([*listed, f"checked: {self.found}", f"to open: {self.opening}"])
+
+    def to_json(self) -> dict[str, Any]:
+        return {"files": [str(file) for file in self.files], "checked": self.checked, "different": self.different}
+
+
+def export(
+    model: Model | str | os.PathLike[str],
+    path: str | os.PathLike[str],
+    to: str | None = None,
+    dtype: str | None = None,
+) -> Exported:
+    """Write a model, or the model of a name, for other tools: `to` is gpt2 (a folder that transformers opens), onnx or
+    taotp; by default the path tells. `dtype` is float32 or float64; by default gpt2 is float32 if logits are close in
+    it. What is written is first checked against the model and its task. A model that the format cannot hold, or that is
+    not right in it, raises an error, and nothing is written."""
+    place = as_path(path)
+    write = FORMATS[check_format(place, to)]
+    if dtype not in (None, "float32", "float64"):
+        raise HandloomError(f"dtype={shown(dtype)} must be float32 or float64")
+    return write(find(model), place, dtype)
+
+
+def check_format(path: Path, to: str | None) -> str:
+    """The format that is asked for; the name of a file must end as that kind does."""
+    told = {ONNX: "onnx", TAOTP: "taotp"}.get(path.suffix.lower(), "gpt2")
+    if to is None:
+        return told
+    if not isinstance(to, str) or to not in FORMATS:
+        raise HandloomError(f"no format {shown(to)} to export to; the formats are {', '.join(FORMATS)}")
+    if to != told:
+        expected = f"a file that ends in .{to}" if to != "gpt2" else "a folder"
+        raise HandloomError(
+            f"{path}: its name is that of {told} (expected {expected}); name it {path.stem}"
+            + (f".{to}" if to != "gpt2" else "")
+        )
+    return to
+
+
+def to_gpt2(found: Found, path: Path, dtype: str | None) -> Exported:
+    files, agreement = write_gpt2(found.model, path, found.folder, dtype)
+    opening = f'AutoModelForCausalLM.from_pretrained("{path}"), AutoTokenizer.from_pretrained("{path}")'
+    return Exported(files, agreement.checked, agreement.different, str(agreement), opening)
+
+
+def to_onnx(found: Found, path: Path, dtype: str | None) -> Exported:
+    checked = loaded("handloom.share.onnx_file:write_onnx")(found.model, path, dtype=dtype or "float32")
+    told = f"the same predictions in onnxruntime on {checked:,} inputs" if checked else "not run, without onnxruntime"
+    return Exported((path,), checked, 0, told, f'onnxruntime.InferenceSession("{path}")')
+
+
+def to_taotp(found: Found, path: Path, dtype: str | None) -> Exported:
+    offered("save_taotp")(found.model.astype(dtype or found.model.dtype), path)
+    return Exported((path,), 0, 0, "the text reads as the same model, exactly", f'hl.load("{path}")')
+
+
+FORMATS: dict[str, Callable[[Found, Path, str | None], Exported]] = {
+    "gpt2": to_gpt2,
+    "onnx": to_onnx,
+    "taotp": to_taotp,
+}
