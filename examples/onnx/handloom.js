@@ -5,8 +5,9 @@
 
 /** A session, with what handloom wrote into the file's metadata: config, vocab, notes. */
 export async function open(ort, bytes) {
-  const about = JSON.parse(metadata(bytes).handloom)
-  return { ort, session: await ort.InferenceSession.create(bytes), ...about }
+  const entry = metadata(bytes).handloom
+  if (!entry) throw new Error("not an ONNX file of handloom; write one with handloom export MODEL -o FILE.onnx")
+  return { ort, session: await ort.InferenceSession.create(bytes), ...JSON.parse(entry) }
 }
 
 /** The text that the model predicts after a text, token by token, as handloom run does. */

@@ -1,7 +1,13 @@
 """ONNX files: onnxruntime computes what the reference computes, in Python and in JavaScript."""
 
 import json
+import shutil
+import subprocess
 import sys
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import onnx
@@ -17,6 +23,7 @@ from handloom.share.onnx_check import Row, differs, margins, rounding_of_logits,
 from handloom.share.onnx_file import onnx_bytes, write_onnx
 from programs import CASES
 
+EXAMPLE = Path(__file__).parents[2] / "examples" / "onnx"
 TOLERANCE = {"float32": 1e-4, "float64": 1e-9}
 # Programs that float32 cannot hold, with their float32 certificates: right only in one order of summation, or wrong.
 FLOAT64_ONLY = (
@@ -243,3 +250,57 @@ def test_weights_beyond_what_a_file_holds_are_refused(here, monkeypatch):
         HandloomError, match=r"the weights take 0\.0 GiB \(expected up to 2, the most that an ONNX file holds"
     ):
         write_onnx(hl.program("addition"), "adder.onnx")
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory):
+    """A copy of the example with onnxruntime-web from npm, and two models."""
+    if not shutil.which("node") or not shutil.which("npm"):
+        pytest.skip("there is no node or no npm")
+    folder = tmp_path_factory.mktemp("example") / "onnx"
+    shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns("node_modules", "*.onnx"))
+    install = ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts"]
+    if subprocess.run(install, cwd=folder, capture_output=True, check=False).returncode:
+        pytest.skip("npm cannot install onnxruntime-web here")
+    write_onnx(hl.program("addition:digits=3"), folder / "adder.onnx", want="*.pattern")
+    write_onnx(hl.program("exercise/sort-golden"), folder / "golden.onnx", dtype="float64")
+    return folder
+
+
+def node(*words, cwd):
+    return subprocess.run(["node", "add.mjs", *words], cwd=cwd, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.slow
+def test_node_generates_what_handloom_does(example):
+    questions = ["123+456=", "999+001=", "000+000=", "847+395="]
+    answers = hl.program("addition:digits=3")(questions)
+    expected = [question + answer for question, answer in zip(questions, answers, strict=True)]
+    assert node(*questions, cwd=example).stdout.splitlines() == expected
+    assert node("--model", "golden.onnx", "24 13 18 31 0", cwd=example).stdout == "24 13 18 31 0 13 18 24 31\n"
+    refused = node("12x", cwd=example)
+    assert refused.returncode == 2
+    assert refused.stderr == '"x" is not a token; the tokens are 0 1 2 3 4 5 6 7 8 9 + =\n'
+
+
+@pytest.mark.slow
+def test_the_page_shows_the_answer_and_what_heads_attend_to(example, tmp_path):
+    if not (chromium := shutil.which("chromium")):
+        pytest.skip("there is no chromium")
+    serve = partial(QuietHandler, directory=example)
+    with ThreadingHTTPServer(("127.0.0.1", 0), serve) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        page = f"http://127.0.0.1:{server.server_port}/index.html?text=123%2B456="
+        flags = "--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking"
+        flags += f" --user-data-dir={tmp_path} --virtual-time-budget=30000 --dump-dom"
+        command = [chromium, *flags.split(), page]
+        dom = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
+        server.shutdown()
+    assert "123+456=0579" in dom
+    assert dom.count("<figcaption>") == 4
+    assert "3.pattern, head 0" in dom
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    def log_message(self, *words):
+        pass

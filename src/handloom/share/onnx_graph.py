@@ -1,7 +1,7 @@
 """A transformer as an ONNX graph: `core/reference.py` step by step, in ONNX's own operators.
 
-Every Config has a graph. Weights keep their names (`layers.0.W_Q`) and so does every site (`0.pattern`): a viewer of
-ONNX files shows them, and any of them can be an output. Batch and length are free.
+Every Config has a graph. Weights keep their names (`layers.0.W_Q`), and so does every site (`0.pattern`), which can be
+an output. Batch and length are free.
 
 The operators are those of opset 13, which runtimes have had since 2020. Norms are written out, for a LayerNormalization
 may subtract the squared mean from the mean square, which in float32 can leave nothing. Positions are tables, computed
