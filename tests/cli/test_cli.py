@@ -96,7 +96,7 @@ def test_write_show_follows_an_answer_that_has_begun(output):
     assert "or that and the beginning of its answer; it was given '995+007=12'" in refused
 
 
-@pytest.mark.parametrize("name", ["export", "compile"])
+@pytest.mark.parametrize("name", ["compile"])
 def test_what_is_not_there_yet_says_in_python_what_to_do(name):
     import handloom as hl
 
@@ -286,8 +286,6 @@ WRONG = [
     (("write", "ngrams", "text.txt", "-o", "x.pt"), "x.pt: a model file ends in .safetensors; name it x.safetensors"),
     (("write", "show", "hello", "-o", "x.pdf"), "x.pdf: a page ends in .html or .htm; name it x.html"),
     (("tour", "-o", "tour.pdf"), "tour.pdf: a page ends in .html or .htm; name it tour.html"),
-    (("export", "hello", "--to", "onnx", "-o", "x.onnx"), "export is not there yet; a model file is plain safetensors"),
-    (("export",), "export is not there yet"),
     (
         ("compile", "mine.py:f", "-o", "m.safetensors"),
         "compile is not there yet; write the weights as text in a",

@@ -6,19 +6,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from draws import assert_close, kv_heads, models, models_and_tokens, random_model, with_config
-from handloom.core import Config, HandloomError, Model, Vocab, params, reference, trace
+from handloom.core import Config, HandloomError, Model, Vocab, params, reference, sites, trace
 from handloom.core.merging import beside, stack
 from handloom.core.transforms import (
     add_biases,
+    add_positions,
     centre,
     drop_unused,
     fold_norms,
+    fold_unembed_bias,
     layer_to_rms,
+    none_to_layer,
     pad,
+    pad_with_mean,
     permute_heads,
     permute_neurons,
     permute_stream,
     random_rotation,
+    rms_to_layer,
     rotate,
     shuffle,
     store_positions,
@@ -346,6 +351,63 @@ def test_drop_unused(case, data):
     if c.layers:
         assert new.config.heads == max([*used_heads, least * min(c.per_group, c.heads)])
         assert new.config.d_ff == max([*used_neurons, min(least, c.d_ff)])
+
+
+@given(models_and_tokens(norm="rms"))
+def test_rms_to_layer(case):
+    model, tokens = case
+    new = rms_to_layer(model)
+    assert (new.config.norm, new.config.d_model) == ("layer", 2 * model.config.d_model)
+    assert_same_function(new, model, tokens)
+
+
+@given(models_and_tokens(norm="none"))
+def test_none_to_layer(case):
+    model, tokens = case
+    want = [site for site in sites(model.config) if site.endswith(("resid_pre", "resid_mid", "resid_final"))]
+    longest = max(np.linalg.norm(x, axis=-1).max() for x in trace(model, tokens, want=want).values())
+    new = none_to_layer(model, longest)
+    assert new.config.norm == "layer"
+    assert_close(logits(new, tokens), logits(model, tokens), 1e-6)
+
+
+@given(models_and_tokens(norm="layer", place="pre"), st.integers(0, 5))
+def test_pad_with_mean_changes_no_number_and_keeps_ties(case, wider):
+    model, tokens = case
+    new = pad_with_mean(model, model.config.d_model + wider)
+    assert new.config.tied == model.config.tied
+    assert np.array_equal(new.params["W_E"][:, : model.config.d_model], model.params["W_E"])
+    assert_same_function(new, model, tokens)
+
+
+@given(models_and_tokens(norm="layer", place="pre", biases=("unembed",)))
+def test_fold_unembed_bias(case):
+    model, tokens = case
+    new = fold_unembed_bias(model)
+    assert "unembed" not in new.config.biases
+    assert_same_function(new, model, tokens)
+
+
+@given(models_and_tokens(positions="none", place="pre"), st.integers(0, 2))
+def test_positions_and_layers_of_zeros(case, layers):
+    model, tokens = case
+    new = pad(add_positions(model), layers=model.config.layers + layers)
+    assert (new.config.positions, new.config.layers) == ("table", model.config.layers + layers)
+    assert_same_function(new, model, tokens)
+
+
+def test_norms_that_are_not_the_ones_to_change_are_refused():
+    model = random_model(Config(vocab=4, block=3, d_model=5, layers=1, place="post"))
+    for change, complaint in (
+        (rms_to_layer, "rms_to_layer: norm='layer' is not RMS norm"),
+        (lambda m: none_to_layer(m, 1.0), "none_to_layer: the model has norm='layer'"),
+        (lambda m: pad_with_mean(m, 7), "pad_with_mean: post norm 'layer'"),
+        (lambda m: pad(m, layers=2), "pad: with post norm, a layer of zeros still has norms"),
+    ):
+        with pytest.raises(HandloomError, match=complaint):
+            change(model)
+    with pytest.raises(HandloomError, match="longest=-1 must be a finite number"):
+        none_to_layer(random_model(Config(vocab=4, block=3, d_model=5, norm="none")), -1)
 
 
 def test_padding_and_dropping_undo_each_other():

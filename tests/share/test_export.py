@@ -74,6 +74,7 @@ def test_the_name_of_the_output_tells_the_format(here):
         (("addition", "-o", "other"), "other is not an export of handloom"),
         (("addition", "-o", "x", "--dtype", "float16"), "dtype='float16' must be float32 or float64"),
         (("book/sort", "-o", "x"), "the GPT-2 layout would not do what the model does: in float64"),
+        (("book/search", "-o", "x"), "the GPT-2 layout would not do what the model does: in float64"),
         (("tiny-addition", "-o", "x", "--dtype", "float32"), "would not do what the model does: in float32"),
         (("addition",), "Missing option '-o'"),
     ],
@@ -160,11 +161,11 @@ def test_heads_fill_the_least_width_that_they_can(D, H, K):
 
 
 @given(models_and_tokens(place="pre", causal=True), st.sampled_from(["table", "sinusoid", "none"]))
-@settings(max_examples=150)
+@settings(max_examples=100)
 def test_a_model_that_is_made_to_fit_computes_the_same(case, positions):
     model, tokens = case
     model = random_model(with_config(model, positions=positions), seed=1)
-    fitted = fit_gpt2(model, stream_length(model, None))
+    fitted = fit_gpt2(model, stream_length(model, None) if model.config.norm == "none" else 0.0)
     c = fitted.config
     assert (c.norm, c.positions, c.biases) == ("layer", "table", ("attn", "mlp", "norm"))
     assert c.heads * c.d_head == c.d_model
@@ -194,7 +195,7 @@ def test_a_model_that_is_wrong_on_some_inputs_is_exported_as_it_is(here):
     noisy = {
         name: array + 0.02 * np.random.default_rng(0).normal(size=array.shape) for name, array in ADDER.flat.items()
     }
-    wrong = ADDER.with_(params=noisy)
+    wrong = ADDER.with_(params=noisy, notes={**ADDER.notes, "made": "trained"})
     assert not hl.certify(wrong, samples=100).right
     done = export(wrong, "x")
     assert done.different <= 0.01 * done.checked

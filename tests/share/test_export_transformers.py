@@ -22,7 +22,14 @@ from training_runs import RULE, SMALL
 
 TIES = "several of its tokens have one vector, or nearly: rounding decides between their logits"
 CLOSE = "its logits are closer to each other than float32, in which `generate` takes them, can tell apart"
-REFUSED = {"book/sort": TIES, "book/modular-sum": TIES, "book/addition": TIES, "exercise/sort-golden": CLOSE}
+WRONG = "it is wrong on some inputs, and there rounding decides"
+REFUSED = {
+    "book/sort": TIES,
+    "book/modular-sum": TIES,
+    "book/addition": TIES,
+    "book/search": WRONG,
+    "exercise/sort-golden": CLOSE,
+}
 LARGE = ("book/addition", "unpadded-addition", "book/lookup-untied")  # seconds each: in the slow test
 TOLERANCE = 1e-4  # of the largest logit
 
@@ -53,7 +60,7 @@ def logits_of(theirs, rows):
 def inputs(task, count):
     """Hard and random inputs; few tasks have fewer."""
     rng = np.random.default_rng(3)
-    drawn = [*islice(task.hard(), count // 2), *(task.draw(rng) for _ in range(count))]
+    drawn = [*islice(task.hard(), count // 2), *(task.draw(rng) for _ in range(4 * count))]
     return [list(row) for row in islice(dict.fromkeys(map(tuple, drawn)), count)]
 
 
@@ -111,7 +118,7 @@ def test_a_program_generates_the_same_texts_on_a_thousand_prompts(here, transfor
     theirs, tokenizer = opened(transformers, "x")
     check_predictions(theirs, model, task, 1_000)
     rows = inputs(task, 1_000)
-    if model.vocab.bos is None and task.count is not None and task.count > 1_000:
+    if task.count is None or task.count > 4_000:
         assert len(rows) == 1_000
     new = generate(model, rows, engine="torch")
     expected = [model.vocab.decode(row) for row in new]
@@ -159,7 +166,7 @@ def test_any_model_that_fits_has_the_same_logits_in_transformers(tmp_path_factor
     config = data.draw(configs(positions=positions, **FITTING))
     model = random_model(config, seed)
     rows = [[data.draw(st.integers(0, config.vocab - 1)) for _ in range(config.block)] for _ in range(2)]
-    fitted = add_unknown(fit_gpt2(model, stream_length(model, None)))
+    fitted = add_unknown(fit_gpt2(model, stream_length(model, None) if config.norm == "none" else 0.0))
     folder = tmp_path_factory.mktemp("gpt2") / "x"
     write_folder(folder, contents(model, fitted), fitted)
     theirs = transformers.GPT2LMHeadModel.from_pretrained(folder)
