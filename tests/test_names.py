@@ -21,8 +21,6 @@ SAME_THING = {
     "extremes.py": "tasks/extremes.py write/book/extremes.py",
     "heatmap.py": "cli/heatmap.py view/svg/heatmap.py",
     "lookup.py": "tasks/lookup.py write/book/lookup.py",
-    "options.py": "cli/options.py learn/options.py",
-    "progress.py": "cli/live/progress.py discover/loop/progress.py",
     "search.py": "tasks/search.py write/book/search.py",
     "show.py": "cli/write/show.py view/pages/show.py",
     "sorting.py": "tasks/sorting.py write/book/sorting.py",

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from handloom.cli.arguments import JsonOption, ModelArgument, print_json
 from handloom.cli.live.progress import Slowly
+from handloom.cli.options import JsonOption, ModelArgument, print_json
 
 
 def certify(

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from handloom.cli.arguments import JsonOption, option, print_json
-from handloom.cli.options import option_parameters, takes
+from handloom.cli.options import JsonOption, option, option_parameters, print_json, takes
 
 if TYPE_CHECKING:
     from handloom.cli.live.discovery import DiscoveryView
@@ -27,7 +26,7 @@ NOT_COMPARED = ["seed", "generations", "until", "out", "store", "on", "device", 
 
 def loop_settings() -> list[Parameter]:
     from handloom.discover.loop.plan import Plan
-    from handloom.learn.options import options_of
+    from handloom.learn.settings import options_of
 
     return option_parameters(options_of(Plan))
 

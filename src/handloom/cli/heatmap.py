@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from handloom.cli.arguments import JsonOption, ModelArgument, print_json
 from handloom.cli.live.progress import Slowly
+from handloom.cli.options import JsonOption, ModelArgument, print_json
 
 if TYPE_CHECKING:
     from handloom.core import Model

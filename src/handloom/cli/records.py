@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from handloom.cli.arguments import JsonOption, print_json
 from handloom.cli.live.progress import Slowly
+from handloom.cli.options import JsonOption, print_json
 
 if TYPE_CHECKING:
     from handloom.discover.records import Record, Store

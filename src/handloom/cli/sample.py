@@ -5,9 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from handloom.cli.arguments import JsonOption, ModelArgument, decoding, print_json
 from handloom.cli.live.progress import Slowly
-from handloom.cli.options import takes
+from handloom.cli.options import JsonOption, ModelArgument, decoding, print_json, takes
 
 
 @takes(decoding)

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from handloom.cli.arguments import JsonOption, ModelArgument, find_model, print_json
 from handloom.cli.live.progress import Slowly
+from handloom.cli.options import JsonOption, ModelArgument, find_model, print_json
 
 if TYPE_CHECKING:
     from handloom.core import Score

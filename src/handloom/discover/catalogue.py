@@ -20,9 +20,9 @@ from handloom.core.errors import shown
 from handloom.core.finding import nearest
 from handloom.discover.problem import Problem
 from handloom.tasks import naming
-from handloom.tasks.naming import given
+from handloom.tasks.naming import given, python_file
 from handloom.tasks.naming import parameters as parameters_of
-from handloom.tasks.user_file import Wanted, defined, python_file
+from handloom.tasks.user_file import Wanted, defined
 
 Make = Callable[..., Problem]
 

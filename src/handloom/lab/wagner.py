@@ -34,7 +34,7 @@ from handloom.core.errors import shown
 from handloom.core.files import write_atomically
 from handloom.core.seeds import Elsewhere, generator
 from handloom.discover.catalogue import problem_named
-from handloom.discover.loop.progress import statistics_of
+from handloom.discover.loop.report import statistics_of
 from handloom.discover.model.codec import KINDS, Codec, Sized
 from handloom.discover.model.proposer import Proposer
 from handloom.discover.problem import Problem, verdict

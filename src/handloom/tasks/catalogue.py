@@ -25,11 +25,11 @@ from handloom.core.errors import shown
 from handloom.core.finding import is_program, nearest
 from handloom.core.registry import offered
 from handloom.tasks.language import Language
-from handloom.tasks.naming import Entry, given, written
+from handloom.tasks.naming import Entry, given, python_file, written
 from handloom.tasks.naming import parameters as parameters_of
 from handloom.tasks.task import Task
 from handloom.tasks.textfile import text_file
-from handloom.tasks.user_file import Wanted, defined, python_file
+from handloom.tasks.user_file import Wanted, defined
 
 TASKS = {
     "strings": Entry("random strings under a rule such as s[13]==s[22]", "strings:strings"),

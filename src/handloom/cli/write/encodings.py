@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from handloom.cli.arguments import JsonOption, print_json
 from handloom.cli.live.progress import Slowly
+from handloom.cli.options import JsonOption, print_json
 
 
 def encodings(

@@ -16,7 +16,7 @@ from contextlib import closing
 
 from handloom.discover.loop.executors import Executor, executor_for
 from handloom.discover.loop.model_turn import adapt_temperature, propose, train_model
-from handloom.discover.loop.progress import Stage, statistics_of
+from handloom.discover.loop.report import Stage, statistics_of
 from handloom.discover.loop.schedule import luby, next_attempt, next_seed
 from handloom.discover.loop.setup import Setup
 from handloom.discover.loop.state import Line, State, deadline, over, save_state, show_progress
