@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from handloom.core import HandloomError
-from handloom.core.errors import told
+from handloom.core.errors import in_users_code
 from handloom.core.seeds import Use, derived, generator
 from handloom.learn.data import Strings
 from handloom.tasks import Language
@@ -89,12 +88,8 @@ class Examiner:
         if not self.language and self.task.vocab.eos is None:  # only its length tells where an answer ends
             answers = [new[: len(right)] for new, (_, right) in zip(answers, questions, strict=True)]
         asked = [asked for asked, _ in questions]
-        try:
+        with in_users_code("the task could not judge a sample"):
             verdicts: list[Verdict] = [self.task.verdict(a, new) for a, new in zip(asked, answers, strict=True)]
-        except HandloomError:
-            raise
-        except Exception as error:
-            raise HandloomError(f"the task could not judge a sample: {told(error)}") from error
         vocab = self.task.vocab
         texts = tuple(vocab.decode([*([] if self.language else a), *s]) for a, s in zip(asked, answers, strict=True))
         known = [bytes_of(new if self.language else a) in self.known for a, new in zip(asked, answers, strict=True)]

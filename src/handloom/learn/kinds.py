@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from handloom.core import HandloomError, Model, Vocab
-from handloom.core.errors import shown, told
+from handloom.core.errors import in_users_code, shown
 from handloom.core.files import entry_of
 from handloom.core.finding import find, find_file, is_program
 from handloom.learn.batches import MASK
@@ -57,11 +57,9 @@ def lengths_of_hard(task: Learnable) -> Iterator[int]:
     """The lengths of a Task's hard questions with their answers: the longest may not have been drawn."""
     if not isinstance(task, Task):
         return
-    try:
+    with in_users_code("the task could not make its hard inputs"):
         for asked in islice(task.hard(), HARD):
             yield len(asked) + len(task.oracle(asked) or ())
-    except Exception as error:
-        raise HandloomError(f"the task could not make its hard inputs: {told(error)}") from error
 
 
 def with_mask(vocab: Vocab) -> Vocab:
