@@ -141,7 +141,7 @@ def test_a_hundred_steps_of_both_engines_stay_together(place, norm):
 def test_the_same_bits_on_any_number_of_threads(monkeypatch):
     runs = []
     for count in (1, 2, 3, 7):
-        monkeypatch.setattr(native, "threads", lambda count=count: count)
+        monkeypatch.setattr(native, "thread_count", lambda count=count: count)
         runs.append(train(RULE, steps=12, every=6, engine="native", **SMALL))
     first = runs[0].trainer.arrays()
     for run in runs[1:]:

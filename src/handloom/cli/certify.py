@@ -32,7 +32,7 @@ def certify(
     """
     from handloom.tasks import certify as check
 
-    with Slowly("inputs tried") as progress:
+    with Slowly("certifying") as progress:
         certificate = check(model, task, dtype, samples, everything, seed, progress)
     if as_json:
         print_json(certificate.to_json())

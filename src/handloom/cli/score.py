@@ -37,10 +37,10 @@ def score(
     from handloom.core.errors import shown
     from handloom.tasks.textfile import read_lines
 
-    if bool(texts) == (file is not None):
-        raise HandloomError(
-            "score: texts and --file both given, or neither (expected one of the two); leave one out, or give one"
-        )
+    if not texts and file is None:
+        raise HandloomError("score: no text to score; write texts behind the model, or give a file with --file")
+    if texts and file is not None:
+        raise HandloomError(f"score: both texts and --file {file} (expected one of the two); leave one out")
     lines = texts or read_lines(file or Path())
     chosen = find_model(model)
     scores = []

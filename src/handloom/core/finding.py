@@ -59,6 +59,8 @@ def model_file(path: Path) -> Path:
     if what_is(path) != "folder":
         return path
     if what_is(path / LAST) != "file":
+        if what_is(path / "run.json") == "file":
+            raise HandloomError(f"{path} is a run that has no model (expected a {LAST} in it); name another run")
         raise HandloomError(f"{path} is a folder without a {LAST} in it; name a model file or a run folder")
     return path / LAST
 

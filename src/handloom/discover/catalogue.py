@@ -59,6 +59,8 @@ def problem_named(name: str | Path, **parameters: Any) -> Problem:
         path, text = file
         make = defined(path, USERS, bool(text or parameters))
         return sized_problem(path.stem, make, given(str(path), make, text, parameters))
+    if Path(name).is_file():
+        raise HandloomError(f"{name} is not a Python file (expected one that defines a problem); name a .py file")
     near = nearest(known, PROBLEMS)
     hint = f"did you mean {near}?" if near else f"there are {', '.join(PROBLEMS)}, or name a file"
     raise HandloomError(f"no problem and no file {shown(known)}; {hint}")

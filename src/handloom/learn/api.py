@@ -103,7 +103,7 @@ def check_given(task: Any, kind: str, start: Any, choices: dict[str, Any]) -> No
     if start and kind != "transformer":
         raise HandloomError(f"kind {kind} cannot be combined with start: the starting model fixes the architecture")
     if choices.get("lora") and not start:
-        raise HandloomError("lora needs a base model; give one as start, or leave lora out")
+        raise HandloomError("lora needs a base model; give one as start, or leave lora out", ("base model", ""))
 
 
 def check_data(task: Learnable, data: Data, settings: Settings) -> None:

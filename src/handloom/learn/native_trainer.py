@@ -30,7 +30,7 @@ class NativeTrainer:
                 byref(struct),
                 byref(adamw),
                 settings.lanes or native.lanes(config),
-                native.threads(),
+                native.thread_count(),
                 pointer(positions),
             )
         )

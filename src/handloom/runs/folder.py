@@ -150,7 +150,8 @@ class Folder:
         about["kind"] = is_a = kind_of(about)
         if kind is not None and is_a is not None and is_a != kind:
             raise HandloomError(
-                f"{self.path} is a run of {is_a} (expected a run of {kind}); resume it with {is_a}, or name another"
+                f"{self.path} is a run of {is_a} (expected a run of {kind}); resume it with {is_a}, or name another",
+                ("resume", str(self.path)),
             )
         if missing := sorted(set(needed) - set(about)):
             raise damaged(self.path / ABOUT, f"it has no {', '.join(missing)}")
@@ -358,8 +359,10 @@ def check_free(path: Path) -> None:
     """Raise an error if a folder holds anything."""
     if what_is(path) == "nothing" or (what_is(path) == "folder" and (never_started(path) or not any(path.iterdir()))):
         return
-    resume = ", or resume the run in it" if what_is(path / ABOUT) == "file" else ""
-    raise HandloomError(f"{path} exists already; name another folder{resume}")
+    if what_is(path / ABOUT) == "file":
+        text = f"{path} exists already; name another folder, or resume the run in it"
+        raise HandloomError(text, ("resume", str(path)))
+    raise HandloomError(f"{path} exists already; name another folder", ("new folder", str(path)))
 
 
 def never_started(path: Path) -> bool:

@@ -45,7 +45,8 @@ class Run:
 def runs_in(folder: Path) -> list[Run]:
     """All runs in a folder and its subfolders, by name; or the run that the folder itself is."""
     if what_is(folder) != "folder":
-        raise HandloomError(f"{folder} is not a folder of runs (expected an existing folder); train a model first")
+        text = f"{folder} is not a folder of runs (expected an existing folder); train a model first"
+        raise HandloomError(text, ("train", str(folder)))
     return [read_run(path) for path in run_folders(folder)]
 
 

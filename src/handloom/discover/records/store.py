@@ -104,7 +104,7 @@ class Store:
         if what_is(path) == "folder":
             raise HandloomError(f"{path} is a folder; name a file in it for the records")
         if what_is(path) == "nothing" and not create:
-            raise HandloomError(f"{path}: no such file of records; a discovery run creates one")
+            raise HandloomError(f"{path}: no such file of records; a discovery run creates one", ("discover", ""))
         if os.path.exists(path) and what_is(path) == "nothing":
             raise HandloomError(f"{path} cannot hold records: it is not a regular file; name another")
         store = cls(path, check_place(path) if what_is(path) == "nothing" else path.absolute(), patience)
