@@ -99,7 +99,8 @@ def fastest(model: Any, edits: Edits | None = None) -> str:
 def choose_engine(name: str) -> Engine:
     """The engine of that name."""
     if not isinstance(name, str) or name not in MODULES:
-        raise HandloomError(f"no engine {shown(name)}; the engines are {', '.join(MODULES)}, and auto for the fastest")
+        auto = "" if name == "auto" else ", and auto for the fastest where tokens are generated"
+        raise HandloomError(f"no engine {shown(name)} here; the engines are {', '.join(MODULES)}{auto}")
     try:
         return cast(Engine, import_module(MODULES[name]))
     except ModuleNotFoundError as error:

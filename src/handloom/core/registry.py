@@ -18,7 +18,7 @@ OFFERS = {
     "task_of_program": "handloom.write.catalogue:task_of_program",  # (name, parameters) → a task's name and parameters
     "prover_of": "handloom.write.catalogue:prover_of",  # model → a function that proves it right, or None
     "load_taotp": "handloom.write.taotp:load_taotp",  # path → Model
-    "html": "handloom.view.cards:html",  # Model, Trace, Certificate, Training or Record → a picture for a notebook
+    "html": "handloom.view.cards:html",  # Model, Trace, Certificate, Training, Record or Records → a picture
 }
 
 
