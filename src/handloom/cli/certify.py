@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from handloom.cli.live.progress import Slowly
+from handloom.cli.live.progress import SlowProgress
 from handloom.cli.options import JsonOption, ModelArgument, print_json
 
 
@@ -32,7 +32,7 @@ def certify(
     """
     from handloom.tasks import certify as check
 
-    with Slowly("certifying") as progress:
+    with SlowProgress("certifying") as progress:
         certificate = check(model, task, dtype, samples, everything, seed, progress)
     if as_json:
         print_json(certificate.to_json())

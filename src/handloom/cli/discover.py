@@ -177,7 +177,7 @@ def show(discovery: "Discovery", as_json: bool, tell: "Tell") -> None:
     best = discovery.best
     page = discovery_page(folder, discovery.problem, discovery.records, folder / "page.html")
     if as_json:
-        print_json(result_of(discovery))
+        print_json(discovery_as_json(discovery))
     elif best is None:
         print(f"{discovery.problem}: nothing was found in {discovery.elapsed():.1f} s; give it more time")
     else:
@@ -204,7 +204,7 @@ def run(discovery: "Discovery", view: "DiscoveryView") -> None:
         raise HandloomError(f"{error}; handloom discover --resume {discovery.folder} resumes the run") from error
 
 
-def result_of(discovery: "Discovery") -> dict[str, Any]:
+def discovery_as_json(discovery: "Discovery") -> dict[str, Any]:
     """The result, for --json."""
     best = discovery.best
     return {

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from handloom.cli.live.progress import Slowly
+from handloom.cli.live.progress import SlowProgress
 from handloom.cli.options import JsonOption, ModelArgument, decoding, find_model, print_json, takes
 
 Inputs = Annotated[
@@ -47,7 +47,7 @@ def run(
 
     chosen = find_model(model)
     how = {"steps": steps, "stop": stop or None, "temperature": temperature, "engine": engine}
-    with Slowly("decoding") as progress:
+    with SlowProgress("decoding") as progress:
         texts = continue_texts(
             chosen, inputs or [""], specials=specials, unchecked=unchecked, progress=progress, **how, **choices
         )

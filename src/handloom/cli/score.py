@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from handloom.cli.live.progress import Slowly
+from handloom.cli.live.progress import SlowProgress
 from handloom.cli.options import JsonOption, ModelArgument, find_model, print_json
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def score(
     lines = texts or read_lines(file or Path())
     chosen = find_model(model)
     scores = []
-    with Slowly("texts scored") as progress:
+    with SlowProgress("texts scored") as progress:
         for text in lines:
             try:
                 scores.append(score_of(chosen, text, prompt, end=end))

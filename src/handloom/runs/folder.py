@@ -35,7 +35,7 @@ from handloom.tasks.catalogue import is_rule, users_file
 from handloom.tasks.of_model import COPIES
 from handloom.tasks.user_file import files_beside
 
-Found = TypeVar("Found")
+Read = TypeVar("Read")
 
 RUNS = Path("runs")  # where runs are by default
 ABOUT = "run.json"
@@ -187,7 +187,7 @@ class Folder:
         """The position of the run at its last checkpoint, from the head of the file alone."""
         return self.from_checkpoint(lambda file: dict(parse_json((file.metadata() or {})["where"])))
 
-    def from_checkpoint(self, read: Callable[[Any], Found]) -> Found | None:
+    def from_checkpoint(self, read: Callable[[Any], Read]) -> Read | None:
         from safetensors import SafetensorError, safe_open
 
         path = self.path / CHECKPOINT

@@ -11,15 +11,15 @@ from typing import Any
 PATIENCE, PAUSE, REFRESH = 2.0, 10.0, 0.1  # seconds: before a view, between lines, between pictures
 
 
-class Slowly:
-    """`with Slowly("decoding") as progress:` and call progress(done, most) from time to time."""
+class SlowProgress:
+    """`with SlowProgress("decoding") as progress:` and call progress(done, most) from time to time."""
 
     def __init__(self, what: str) -> None:
         self.what = what
         self.next = float("inf")  # until the first call: loading does not count
         self.bar: Any = None
 
-    def __enter__(self) -> "Slowly":
+    def __enter__(self) -> "SlowProgress":
         return self
 
     def __call__(self, done: int, most: int) -> None:

@@ -61,7 +61,7 @@ def run_and_report(training: "Training", tensorboard: bool, as_json: bool) -> in
     folder = training.folder
     assert folder is not None
     if as_json:
-        print_json(result_of(training))
+        print_json(training_as_json(training))
     else:
         print(sentence_of(training))
     if training.stop:
@@ -82,7 +82,7 @@ def run_and_show(training: "Training", tensorboard: bool) -> None:
         training.run()
 
 
-def result_of(training: "Training") -> dict[str, Any]:
+def training_as_json(training: "Training") -> dict[str, Any]:
     """The result of a run, for --json."""
     assert training.folder is not None
     assert training.evaluation is not None
