@@ -63,6 +63,14 @@ JOURNEYS = {
 }
 
 
+OWN_ROOMS = {"run": "cli write", "learn": "cli learn", "discover": "cli discover", "trace": "core"}
+
+
+def own_files(name, files):
+    """Those in the rooms that the journey is about; the others, such as core and tasks, serve every verb."""
+    return [file for file in files if file.partition("/")[0] in OWN_ROOMS[name].split()]
+
+
 def by_room(files):
     """The files as docs/ARCHITECTURE.md lists them: one line per room, in the order of the first call."""
     rooms = {}
@@ -77,4 +85,5 @@ def by_room(files):
 if __name__ == "__main__":
     for name, take in JOURNEYS.items():
         files = journey(take)
-        print(f"{name}: {len(files)} files\n{by_room(files)}\n")
+        own = f"{len(own_files(name, files))} of them in {' and '.join(OWN_ROOMS[name].split())}"
+        print(f"{name}: {len(files)} files, {own}\n{by_room(files)}\n")

@@ -5,16 +5,21 @@ from pathlib import Path
 
 import pytest
 
-from journeys import JOURNEYS, SOURCE, journey
+from journeys import JOURNEYS, OWN_ROOMS, SOURCE, journey, own_files
 from test_structure import ORDER, SIDE_BY_SIDE
 
 PAGE = (Path(__file__).parents[1] / "docs" / "ARCHITECTURE.md").read_text()
 PLANNED = {"studio"}
 
 
+def below(heading):
+    """The text below a heading, up to the next one."""
+    return PAGE.partition(f"\n{heading}\n")[2].partition("\n#")[0]
+
+
 def block_below(heading):
     """The lines of the first code block below a heading."""
-    return PAGE.partition(f"\n{heading}\n")[2].partition("```text\n")[2].partition("```")[0].splitlines()
+    return below(heading).partition("```text\n")[2].partition("```")[0].splitlines()
 
 
 def test_the_drawing_has_the_rooms_in_the_order_in_which_they_may_import():
@@ -40,6 +45,8 @@ def test_a_journey_passes_the_files_that_the_page_lists(name):
         if not line.startswith(" "):
             room = words.pop(0)
         listed |= {f"{room}/{word}.py" for word in words}
+    rooms = " and ".join(f"`{room}/`" for room in OWN_ROOMS[name].split())
+    assert f"{len(listed)} files, {len(own_files(name, listed))} of them in {rooms}." in below(f"### {name}")
     passed = set(journey(JOURNEYS[name]))
     assert passed <= listed
     assert len(listed - passed) <= 3  # what a terminal shows depends on how long a run takes

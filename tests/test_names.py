@@ -21,8 +21,6 @@ SAME_THING = {
     "extremes.py": "tasks/extremes.py write/book/extremes.py",
     "heatmap.py": "cli/heatmap.py view/svg/heatmap.py",
     "lookup.py": "tasks/lookup.py write/book/lookup.py",
-    "options.py": "cli/options.py learn/options.py",
-    "progress.py": "cli/live/progress.py discover/loop/progress.py",
     "search.py": "tasks/search.py write/book/search.py",
     "show.py": "cli/write/show.py view/pages/show.py",
     "sorting.py": "tasks/sorting.py write/book/sorting.py",
@@ -40,19 +38,43 @@ def names_of_modules():
     return {name: paths for name, paths in found.items() if len(paths) > 1}
 
 
-def names_used_elsewhere():
-    """Functions and classes by name, with the files that define them, if another file imports them from there."""
+def path_of(module):
+    """The file of a module of handloom: handloom.core.native and handloom.core.files."""
+    path = module.removeprefix("handloom.").replace(".", "/")
+    return next((name for name in (f"{path}.py", f"{path}/__init__.py") if name in TREES), None)
+
+
+def modules_named_in(tree):
+    """The modules that a file imports, by the name they have there: `from handloom.core import native`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "handloom":
+            for alias in node.names:
+                yield alias.asname or alias.name, path_of(f"{node.module}.{alias.name}")
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.asname or alias.name, path_of(alias.name)
+
+
+def uses_in(tree):
+    """What a file uses of others: (file, name), imported by name, or as an attribute of an imported module."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("handloom."):
+            yield from ((path_of(node.module), alias.name) for alias in node.names)
+    modules = dict(modules_named_in(tree))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and modules.get(node.value.id):
+            yield modules[node.value.id], node.attr
+
+
+def names_used_elsewhere(trees=TREES):
+    """Functions and classes by name, with the files that define them, if another file uses them from there."""
     found = defaultdict(set)
-    for tree in TREES.values():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("handloom."):
-                path = node.module.removeprefix("handloom.").replace(".", "/") + ".py"
-                if path in TREES:
-                    kinds = (ast.FunctionDef, ast.ClassDef)
-                    defined = {one.name for one in TREES[path].body if isinstance(one, kinds)}
-                    for alias in node.names:
-                        if alias.name in defined:
-                            found[alias.name].add(path)
+    kinds = (ast.FunctionDef, ast.ClassDef)
+    defined = {path: {one.name for one in tree.body if isinstance(one, kinds)} for path, tree in TREES.items()}
+    for tree in trees.values():
+        for path, name in uses_in(tree):
+            if name in defined.get(path, ()):
+                found[name].add(path)
     return {name: paths for name, paths in found.items() if len(paths) > 1}
 
 
@@ -62,6 +84,12 @@ def test_modules_of_one_name_are_one_thing():
 
 def test_names_used_outside_their_file_have_one_meaning():
     assert names_used_elsewhere() == {}
+
+
+def test_the_check_sees_attributes_of_modules():
+    source = "from handloom.core import native, reference\nnative.forward, reference.forward"
+    seen = names_used_elsewhere({"x.py": ast.parse(source)})
+    assert seen == {"forward": {"core/native/__init__.py", "core/reference.py"}}
 
 
 @pytest.mark.parametrize("path", TREES)

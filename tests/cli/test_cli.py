@@ -249,7 +249,7 @@ WRONG = [
         "/dev/zero is a pipe or a device (expected a file); copy its contents into a file first",
     ),
     (("certify", "min:n=4", "--samples", "9" * 400), "must be at most 1000000000"),
-    (("run", "min:n=1000000000", "1"), "inputs of 1,000,000,000 tokens (expected up to 10,000); choose smaller"),
+    (("run", "min:n=1000000000", "1"), "texts of 1,000,000,000 tokens (expected up to 10,000); choose smaller"),
     (("run", "helo"), "helo: no such file, and no program of that name; did you mean hello?"),
     (("run", "my.py"), "my.py: no such file, and no program of that name"),
     (("run", "text.txt"), "text.txt is not a model that can be loaded: it is cut short, damaged or not a safetensors"),

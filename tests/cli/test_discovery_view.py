@@ -13,11 +13,11 @@ from discoveries import metrics
 from handloom.cli.live import discovery as discovery_view
 from handloom.cli.live.discovery import DiscoveryView, line, picture, sparkline
 from handloom.discover import grid, word
-from handloom.discover.loop.progress import Progress
+from handloom.discover.loop.report import DiscoveryReport
 from handloom.discover.records.origin import came_from
 from handloom.view.svg.charts import finite
 
-MOMENT = Progress(
+MOMENT = DiscoveryReport(
     problem="line:n=5",
     stage="sampling",
     seconds=41.2,

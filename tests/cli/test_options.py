@@ -11,13 +11,12 @@ from hypothesis import strategies as st
 from typer.main import get_command
 
 import handloom.learn.settings as learn_settings
-from command import output
+from command import modules_after, output
 from handloom.cli import app
 from handloom.cli.options import shown
+from handloom.core import Config
 from handloom.discover.loop.plan import Plan
-from handloom.learn.kinds import KINDS, SIZES
-from handloom.learn.options import options, options_of
-from handloom.learn.settings import setting
+from handloom.learn.settings import KINDS, SIZES, options, options_of, setting
 
 SETTINGS = {"learn": learn_settings.Settings, "discover": Plan}
 OPTIONS = {"learn": [*options()], "discover": [*options_of(Plan)]}
@@ -56,6 +55,20 @@ def test_every_size_of_every_kind_of_model_has_exactly_one_option():
     named = {option.name for option in OPTIONS["learn"]}
     assert named >= SIZES - {"d_model"} | {"width"}
     assert set().union(*KINDS.values()) == SIZES
+
+
+def test_the_sizes_of_a_transformer_are_those_of_a_config_and_have_its_defaults_or_makemores():
+    defaults = {field.name: field.default for field in fields(Config) if field.name not in ("vocab", "block")}
+    makemore = {"layers": 4, "heads": 4, "d_model": 64, "tied": False, "d_head": None, "d_ff": None}
+    assert defaults | makemore == learn_settings.TRANSFORMER
+
+
+@pytest.mark.parametrize("name", ["learn", "discover"])
+def test_help_is_instant_and_loads_no_numpy(name):
+    words = f"import sys; sys.argv = ['handloom', '{name}', '--help']"
+    loaded = modules_after(f"{words}\nfrom handloom.cli import app\napp(standalone_mode=False)")
+    assert "handloom.learn.settings" in loaded
+    assert not {"numpy", "handloom.core"} & loaded
 
 
 @BOTH

@@ -269,7 +269,7 @@ def test_without_steps_a_row_ends_with_its_block_or_its_notes():
     assert [len(row) for row in generate(model.with_(notes={"decode_steps": 3}), [[1], [0] * 8])] == [3, 3]
 
 
-@pytest.mark.parametrize("note", [10**9, 10**400, [10**400, 1], [0, 10**400], [10**12, -5]])
+@pytest.mark.parametrize("note", [10**400, [10**400, 1], [10**12, -5]])
 def test_notes_cannot_ask_for_tokens_without_end(note):
     config = Config(vocab=2, block=1, d_model=2, positions="none", biases=())
     model = Model(config, params.random(config, seed=0), Vocab.numbers(2), {"decode_steps": note})
@@ -378,7 +378,8 @@ def test_threads_keep_to_one_core_also_in_mkl_whatever_the_caller_has_set():
         "import hashlib, torch, handloom as hl\n"
         "for count in (1, 2):\n"
         "    torch.set_num_threads(count)\n"
-        "    run = hl.train('strings:length=30-40', steps=3, width=128, lanes=2, engine='torch', count=100)\n"
+        "    run = hl.train('strings:length=30-40', steps=3, width=128, lanes=2, engine='torch', count=100,"
+        " layers=1, samples=0)\n"
         "    print(hashlib.sha256(run.model().params['layers'][0]['W_in'].tobytes()).hexdigest())"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

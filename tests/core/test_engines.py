@@ -305,7 +305,7 @@ def test_bad_tokens_get_one_line(tokens, complaint):
 
 
 def test_unknown_engine_is_refused_with_the_list():
-    with pytest.raises(HandloomError, match="no engine 'jax'; the engines are reference, torch"):
+    with pytest.raises(HandloomError, match="no engine 'jax' here; the engines are reference, torch"):
         choose_engine("jax")
 
 

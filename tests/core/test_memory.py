@@ -87,9 +87,9 @@ def test_a_range_of_huge_lengths_is_refused(name, length):
     [
         (
             "min:n=1000000000",
-            r"n=1000000000, block=1000000000: inputs of 1,000,000,000 tokens \(expected up to 10,000\)",
+            r"n=1000000000, block=1000000000: texts of 1,000,000,000 tokens \(expected up to 10,000\)",
         ),
-        ("search:block=100000000", r"block=100000000: inputs of 100,000,000 tokens \(expected up to 10,000\)"),
+        ("search:block=100000000", r"block=100000000: texts of 100,000,000 tokens \(expected up to 10,000\)"),
         ("search:tokens=1000000000", r"Vocab: 1,000,000,000 tokens \(expected up to 2,000,000\); give fewer"),
         ("book/addition:digits=9", "Config: 900,000,001,461 parameters"),
         ("unpadded-addition:digits=9", "digits=9 must be from 1 to 4: it knows every sum by heart"),

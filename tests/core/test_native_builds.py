@@ -119,8 +119,7 @@ def test_logits_are_the_references(config, seed):
     assert_close(native.Decoder(model).rerun(ids, last=2), reference.forward(model, ids)[0][:, -2:], 1e-4)
 
 
-@pytest.mark.parametrize("place", ["pre", "post"])
-@pytest.mark.parametrize("norm", ["layer", "rms"])
+@pytest.mark.parametrize(("place", "norm"), [("pre", "layer"), ("post", "rms")])
 def test_a_hundred_steps_of_both_engines_stay_together(place, norm):
     """With clipping, decay and a schedule; what is compared is how far the weights moved."""
     how = {"steps": 100, "every": 100, "schedule": "cosine", "warmup": 10, "rate": 2e-3, "decay": 0.1, "lanes": 2}
@@ -142,7 +141,7 @@ def test_a_hundred_steps_of_both_engines_stay_together(place, norm):
 def test_the_same_bits_on_any_number_of_threads(monkeypatch):
     runs = []
     for count in (1, 2, 3, 7):
-        monkeypatch.setattr(native, "threads", lambda count=count: count)
+        monkeypatch.setattr(native, "thread_count", lambda count=count: count)
         runs.append(train(RULE, steps=12, every=6, engine="native", **SMALL))
     first = runs[0].trainer.arrays()
     for run in runs[1:]:

@@ -245,9 +245,9 @@ def test_after_any_steps_the_state_is_what_one_computes_from_scratch(problem):
     for symmetry in symmetry_names(problem):
         made = search_of(problem, symmetry)
         for seed in range(3) if made else ():
-            state = orbit_search.begin(made.tables, seed)
+            state = orbit_search.state_of_start(made.tables, seed)
             for steps in (1, 2, 7, 40, 333, 2_500):  # with more steps than patience: through ruins too
-                orbit_search.run(made.tables, state, steps, 100)
+                orbit_search.make_steps(made.tables, state, steps, 100)
                 check_state(problem, made, state)
 
 
@@ -258,11 +258,11 @@ def test_the_state_of_any_small_problem_is_right_and_its_best_is_the_maximum(dra
     made = search_for(problem, symmetry)
     if made is None:  # nothing can be chosen under that symmetry
         return
-    state = orbit_search.begin(made.tables, seed, [i for i in start if i < len(made.orbits.members)])
+    state = orbit_search.state_of_start(made.tables, seed, [i for i in start if i < len(made.orbits.members)])
     check_state(problem, made, state)
-    orbit_search.run(made.tables, state, steps, 20)
+    orbit_search.make_steps(made.tables, state, steps, 20)
     check_state(problem, made, state)
-    orbit_search.run(made.tables, state, 3_000, 20)
+    orbit_search.make_steps(made.tables, state, 3_000, 20)
     best = max(len(some) for _, some in unions(made.orbits) if verdict(problem, some).reason is None)
     assert state.numbers[orbit_search.BEST] == best
 
@@ -270,10 +270,10 @@ def test_the_state_of_any_small_problem_is_right_and_its_best_is_the_maximum(dra
 @pytest.mark.parametrize("problem", PROBLEMS, ids=str)
 def test_a_search_in_many_short_runs_is_the_same_as_in_one_long_one(problem):
     made = search_of(problem, NONE)
-    one, many = orbit_search.begin(made.tables, 7), orbit_search.begin(made.tables, 7)
-    orbit_search.run(made.tables, one, 5_000)
+    one, many = orbit_search.state_of_start(made.tables, 7), orbit_search.state_of_start(made.tables, 7)
+    orbit_search.make_steps(made.tables, one, 5_000)
     for steps in (1, 10, 100, 1_000, 889, 3_000):
-        orbit_search.run(made.tables, many, steps)
+        orbit_search.make_steps(made.tables, many, steps)
     for a, b in zip(one, many, strict=True):
         np.testing.assert_array_equal(a, b)
 
@@ -424,7 +424,7 @@ def draws(state, most, count):
 
 def test_the_numbers_of_a_search_are_spread_evenly():
     """below() and unit() of xorshift64*: each of k values about as often as the others (chi squared)."""
-    state = orbit_search.begin(search_of(PROBLEMS[1], NONE).tables, 5)
+    state = orbit_search.state_of_start(search_of(PROBLEMS[1], NONE).tables, 5)
     whole, units = map(np.array, draws(state, 7, 14_000))
     assert ((np.bincount(whole, minlength=7) - 2_000) ** 2 / 2_000).sum() < 30
     assert units.min() >= 0

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from handloom.core import HandloomError
-from handloom.discover.loop.progress import statistics_of
+from handloom.discover.loop.report import statistics_of
 from handloom.discover.model.codec import Codec
 from handloom.discover.problem import verdict
 from handloom.discover.search.symmetry import orbits_of, symmetries_of

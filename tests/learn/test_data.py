@@ -16,9 +16,9 @@ from handloom.learn.api import SETTINGS, prepare, resume, train
 from handloom.learn.batches import NOTHING, pad
 from handloom.learn.data import Data, Strings, rows_of_step, split
 from handloom.learn.evaluation import seed_at
-from handloom.learn.kinds import KINDS, SIZES, config_for
+from handloom.learn.learner import config_for
 from handloom.learn.sampling import Sampling
-from handloom.learn.settings import Settings
+from handloom.learn.settings import KINDS, SIZES, Settings
 from handloom.runs.folder import Folder
 from handloom.tasks import Language
 from handloom.tasks import task as task_named

@@ -331,7 +331,7 @@ def test_under_nohup_a_run_goes_on_when_its_terminal_is_closed(tmp_path):
     running.wait(60)
 
 
-@pytest.mark.parametrize("module", ["typer", "handloom.cli.training_run", "numpy", "handloom.learn.settings"])
+@pytest.mark.parametrize("module", ["typer", "handloom.cli.live.training", "numpy", "handloom.learn.settings"])
 def test_ctrl_c_while_it_loads_is_no_traceback(tmp_path, module):
     """Python tells which modules it has loaded; where the signal comes after that, hangs on the machine."""
     command = [sys.executable, "-X", "importtime", "-m", "handloom", "learn", RULE, "--steps", "1000000", *TINY]

@@ -17,8 +17,7 @@ from handloom.learn import stepper
 from handloom.learn.api import prepare, resume, train
 from handloom.learn.batches import NOTHING, hide, lanes_of, pad
 from handloom.learn.data import Strings, collect, rows_of_step
-from handloom.learn.kinds import config_for
-from handloom.learn.learner import Transformer
+from handloom.learn.learner import Transformer, config_for
 from handloom.learn.sampling import sample
 from handloom.learn.settings import Settings
 from handloom.learn.stepper import choose

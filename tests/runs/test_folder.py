@@ -88,11 +88,11 @@ def test_the_clock_counts_the_time_before_a_run_was_resumed():
 
 def test_the_last_line_is_read_from_the_end_of_a_long_file(tmp_path):
     folder = Folder(tmp_path)
-    assert folder.last_line() == {}
+    assert folder.last_line() == ({}, None)
     for step in range(2000):
         folder.append({"step": step, "text": "x" * 100})
     assert (tmp_path / "metrics.jsonl").stat().st_size > 3 * 65_536
-    assert folder.last_line()["step"] == 1999
+    assert folder.last_line()[0]["step"] == 1999
     with open(Path(tmp_path, "metrics.jsonl"), "a") as file:
         file.write('{"step": 20')
-    assert folder.last_line()["step"] == 1999
+    assert folder.last_line()[0]["step"] == 1999

@@ -69,6 +69,19 @@ def test_the_steps_are_those_of_the_checkpoint_and_a_line_that_was_cut_off_is_le
     assert "metrics.jsonl, its last line, is damaged: it must be a JSON object" in read_run(tmp_path / "a").damaged
 
 
+def test_a_run_whose_last_line_is_damaged_is_listed_with_the_line_before_and_what_is_wrong(tmp_path):
+    train(RULE, folder=tmp_path / "a", steps=4, every=2, **SMALL)
+    metrics = tmp_path / "a/metrics.jsonl"
+    first = metrics.read_text().splitlines()[0]
+    metrics.write_text(f'{first}\n{{"step": 4, "held_out"\n')
+    run = read_run(tmp_path / "a")
+    assert (run.steps, run.loss) == (4, json.loads(first)["held_out"])
+    assert run.damaged.startswith("metrics.jsonl, its last line, is damaged")
+    row, note = handloom("runs", "a", cwd=tmp_path).stdout.splitlines()[1:]
+    assert f"{run.loss:.4f}" in row
+    assert note.startswith("a: metrics.jsonl, its last line, is damaged")
+
+
 def test_the_command_lists_them_one_per_line(runs):
     said = handloom("runs", cwd=runs).stdout.splitlines()
     assert len(said) == 9

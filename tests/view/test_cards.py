@@ -11,6 +11,7 @@ from handloom.core import Trace
 from handloom.core.trace import trace
 from handloom.discover import Problem, grid
 from handloom.discover.catalogue import problem_named
+from handloom.discover.records.selection import Records
 from handloom.discover.records.store import Record, Store
 from handloom.view.cards import CARDS, MOST_PATTERNS, html
 from handloom.write import program
@@ -59,6 +60,7 @@ def test_a_trace_has_a_picture_for_each_head_and_for_the_stream_up_to_a_number()
     assert "0.resid_pre" in shown.words
     assert shown.words.count("1.resid_pre") == 1, "only in the table: it is 0.resid_post"
     assert "1 × 8 × 8" in shown.words
+    assert [words for words in shown.words if len(words.strip()) == 1][:8] == list("995+007=")
     wide = card(trace(trained_like(layers=5, heads=5), [0] * 13, want="*.pattern"))
     assert wide.tags["svg"] == MOST_PATTERNS
     assert f"(the first {MOST_PATTERNS} of 25)" in wide.text
@@ -115,8 +117,8 @@ def test_a_training_shows_its_curves(tmp_path):
     assert "6 of 6" in shown.words
     assert str(run.evaluation) in shown.text
     assert run.learner.notes["task"] in shown.text
-    without = hl.train("s[1]==s[2]", steps=2, every=2, **how)
-    assert card(without).tags["svg"] == 0
+    without = hl.train("s[1]==s[2]", steps=6, every=2, **how)
+    assert card(without).tags["svg"] == 2
     assert card(without.model()).tags["svg"] == 1
     without.evaluation = without.held_out_loss = None
     assert "not evaluated yet" in card(without).words
@@ -134,6 +136,17 @@ def test_a_record_shows_its_construction_score_and_origin(tmp_path):
     shown = card(store.add(problem, problem.space.read([[0, 0], [0, 1], [1, 3]]), {"how": "search", "start": None}))
     assert shown.tags["circle"] == 3
     assert {"3", "isosceles:n=4", "search, from nothing"} <= set(shown.words)
+    assert shown.words[shown.words.index("best known") + 1] == "6"
+
+
+def test_records_are_shown_as_a_table_of_bounded_length(tmp_path):
+    shown = card(Records([record_of(), record_of(id=8, score=4, problem=BAD)]))
+    assert shown.tags["tr"] == 3
+    assert {"7", "8", "isosceles:n=4", BAD, "search"} <= set(shown.words)
+    assert card(Records([record_of()] * 1000)).tags["tr"] == 51
+    problem = problem_named("isosceles:n=4")
+    Store.open(tmp_path / "r.sqlite").add(problem, problem.space.read([[0, 0]]), {"how": "import"})
+    assert card(hl.records(tmp_path / "r.sqlite")).tags["tr"] == 2
 
 
 def test_a_record_of_a_problem_that_is_not_ours_is_shown_without_running_its_file(tmp_path, monkeypatch):

@@ -78,7 +78,7 @@ def test_sixteen_numbers_of_two_digits_on_all_hard_inputs_and_more(dtype):
 
 @pytest.mark.parametrize("shape", [(1, 100, 10), (2, 100, 10), (3, 16, 10), (6, 8, 10), (12, 4, 10), (8, 8, 2)])
 def test_other_sizes_in_float32(shape):
-    assert certify(digit_sort(*shape), ascending_digits(*shape), "float32", samples=60).right
+    assert certify(digit_sort(*shape), ascending_digits(*shape), "float32", samples=20).right
 
 
 def test_a_thousand_numbers_in_float32():

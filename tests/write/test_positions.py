@@ -22,7 +22,7 @@ from handloom.write.parts.positions import (
     padding_dimension,
     random_angles,
     random_normal,
-    random_rotation,
+    random_rotation_encoding,
     random_sign,
     reversed_rotation,
     rotation,
@@ -67,7 +67,7 @@ def test_definition_7_3_position_a_is_the_ath_power_of_position_1():
 
 @given(seeds, st.integers(1, 40), st.integers(1, 20))
 def test_theorem_7_1_every_position_has_squared_length_half_the_dimensions(seed, q, n):
-    for encoding in (random_rotation(q, 2 * n, seed), sinusoidal(q, 2 * n)):
+    for encoding in (random_rotation_encoding(q, 2 * n, seed), sinusoidal(q, 2 * n)):
         assert np.allclose((encoding**2).sum(1), n)
 
 
@@ -140,8 +140,8 @@ def test_definition_7_5_random_rotation():
     angles = random_angles(10_000, seed=3)
     assert 0 <= angles.min() < 0.01
     assert 2 * np.pi - 0.01 < angles.max() < 2 * np.pi
-    assert np.array_equal(random_rotation(5, 6, seed=1), rotation(5, random_angles(3, seed=1)))
-    assert not np.allclose(random_rotation(5, 6, seed=1), random_rotation(5, 6, seed=2))
+    assert np.array_equal(random_rotation_encoding(5, 6, seed=1), rotation(5, random_angles(3, seed=1)))
+    assert not np.allclose(random_rotation_encoding(5, 6, seed=1), random_rotation_encoding(5, 6, seed=2))
 
 
 # Norms
@@ -362,7 +362,7 @@ def test_exercise_9_which_is_which():
     assert which(uniform_rotation(64, 128)) == "uniform"
     assert which(sinusoidal(64, 128)) == "sinusoidal"
     for seed in range(20):
-        assert which(random_rotation(64, 128, seed)) == "random"
+        assert which(random_rotation_encoding(64, 128, seed)) == "random"
         assert which(rotation(64, np.sort(random_angles(64, seed)))) == "sorted"
 
 
@@ -400,14 +400,14 @@ def test_figure_7_11_standard_padding_of_64_positions_in_128_dimensions():
     assert standard_padding_dimension(sinusoidal(64, 128)) == 16
     assert standard_padding_dimension(sinusoidal(64, 128)[:, 1::2]) == 16  # cosines, all of them
     assert euclidean_standard_padding_dimension(sinusoidal(64, 128)) == (14, 14)
-    counts = [standard_padding_dimension(random_rotation(64, 128, seed)) for seed in range(200)]
+    counts = [standard_padding_dimension(random_rotation_encoding(64, 128, seed)) for seed in range(200)]
     assert counts.count(0) > 190
 
 
 def test_definition_7_7_padding_of_64_positions_in_128_dimensions():
     assert padding_dimension(sinusoidal(64, 128)) == (105, 105)
-    assert padding_dimension(random_rotation(64, 128)) == (65, 65)
-    assert padding_dimension(random_rotation(256, 128)) == (0, 0)
+    assert padding_dimension(random_rotation_encoding(64, 128)) == (65, 65)
+    assert padding_dimension(random_rotation_encoding(256, 128)) == (0, 0)
 
 
 @given(seeds, st.integers(1, 12), st.integers(2, 12))
@@ -418,7 +418,9 @@ def test_definition_7_7_any_encoding_has_padding_d_minus_q_plus_1_without_noise(
 @given(seeds)
 def test_definition_7_7_padding_does_not_depend_on_the_axes(seed):
     rng = np.random.default_rng(seed)
-    encoding = np.hstack([random_rotation(30, 4, seed), np.full((30, 3), 7.0), rng.uniform(-1e-5, 1e-5, (30, 2))])
+    encoding = np.hstack(
+        [random_rotation_encoding(30, 4, seed), np.full((30, 3), 7.0), rng.uniform(-1e-5, 1e-5, (30, 2))]
+    )
     turned = encoding @ np.linalg.qr(rng.normal(size=(9, 9)))[0]
     assert standard_padding_dimension(encoding, 1e-4) == 5
     assert standard_padding_dimension(turned, 1e-4) == 0
@@ -536,7 +538,7 @@ def test_without_matplotlib_the_figures_say_what_to_install(tmp_path):
     ("make", "complaint"),
     [
         (lambda: sinusoidal(5, 3), "d=3 is odd, .*: make d even"),
-        (lambda: random_rotation(5, 0), "d=0 must be a whole number of at least 2"),
+        (lambda: random_rotation_encoding(5, 0), "d=0 must be a whole number of at least 2"),
         (lambda: hamming(1), "hamming: r=1 must be a whole number of at least 2"),
         (lambda: hamming(5), "r=5 makes 2.26 rows; r may be 2, 3 or 4"),
         (lambda: balanced_hamming(2), "balanced_hamming: r=2 must be a whole number of at least 3"),
@@ -601,7 +603,7 @@ def train(encoding, task, seed, steps, enough=2.0):
 @pytest.mark.slow
 def test_exercise_11_post_norm_learns_to_look_three_back_sooner_with_a_random_rotation():
     theirs = [train(sinusoidal(32, 32), three_back, seed, 600, enough=0.9) for seed in range(3)]
-    ours = [train(random_rotation(32, 32, seed), three_back, seed, 600, enough=0.9) for seed in range(3)]
+    ours = [train(random_rotation_encoding(32, 32, seed), three_back, seed, 600, enough=0.9) for seed in range(3)]
     print("steps to 90 %: sinusoidal", theirs, "random", ours)
     assert max(ours) < min(theirs) <= max(theirs) < 600
 
@@ -609,6 +611,6 @@ def test_exercise_11_post_norm_learns_to_look_three_back_sooner_with_a_random_ro
 @pytest.mark.slow
 def test_exercise_11_for_a_majority_the_two_encodings_are_alike():
     theirs = [train(sinusoidal(32, 32), majority, seed, 150) for seed in range(3)]
-    ours = [train(random_rotation(32, 32, seed), majority, seed, 150) for seed in range(3)]
+    ours = [train(random_rotation_encoding(32, 32, seed), majority, seed, 150) for seed in range(3)]
     print("accuracy after 150 steps: sinusoidal", theirs, "random", ours)
     assert abs(np.mean(ours) - np.mean(theirs)) < 0.05

@@ -8,7 +8,7 @@ import pytest
 from handloom.core import Config, HandloomError, Model, Vocab, count, generate, params, trace
 from handloom.tasks import certify
 from handloom.tasks import products as tasks
-from handloom.tasks.sums import addition, ask, digit_sum, modular_addition
+from handloom.tasks.sums import addition, ask, digit_sum, last_digit_of_sum
 from handloom.write.book.sums import book_modular_sum, book_sum
 from handloom.write.exercises.sum_variants import (
     addition_points,
@@ -161,7 +161,7 @@ def test_exercise_6_13_attention_that_looks_at_tokens_adds_without_an_mlp(base):
 @pytest.mark.parametrize(("digits", "total"), [(1, 1_142), (2, 9_340)])
 def test_exercise_6_11_one_head_reads_both_digits_of_a_place(digits, total):
     model = shared_heads(digits)
-    assert certify(model, modular_addition(digits), "float64", samples=1000).right
+    assert certify(model, last_digit_of_sum(digits), "float64", samples=1000).right
     assert count(model).total == count(book_modular_sum(digits)).total - 84 * digits == total
     looks = trace(model, ask(7, 5, digits), want="0.pattern")["0.pattern"][0, -1]
     assert looks[[digits - 1, 2 * digits]].tolist() == pytest.approx([0.5, 0.5])
@@ -179,7 +179,7 @@ def test_exercise_6_12_positions_on_a_circle_peak_once():
 @pytest.mark.parametrize(("digits", "total"), [(1, 2_172), (2, 18_554)])
 def test_exercise_6_12_the_same_with_the_books_positions_in_two_layers(digits, total):
     model, book = shared_heads_deep(digits), book_modular_sum(digits)
-    assert certify(model, modular_addition(digits), "float64", samples=1000).right
+    assert certify(model, last_digit_of_sum(digits), "float64", samples=1000).right
     assert np.array_equal(model.params["W_pos"], book.params["W_pos"])
     assert np.count_nonzero(model.params["layers"][0]["W_in"].any(0)) == 2 * digits + 1  # neurons of the first layer
     assert (model.config.d_model, model.config.heads) == (book.config.d_model, digits + 1)
@@ -189,7 +189,7 @@ def test_exercise_6_12_the_same_with_the_books_positions_in_two_layers(digits, t
 @pytest.mark.parametrize("digits", [1, 2])
 def test_exercise_6_14_without_a_cleanup_head_there_are_84_parameters_less(digits):
     model = uncleaned_sum(digits)
-    assert certify(model, modular_addition(digits), "float64", samples=1000).right
+    assert certify(model, last_digit_of_sum(digits), "float64", samples=1000).right
     assert count(model).total == count(book_modular_sum(digits)).total - 84
     assert gap(modular_points(digits, clean=False)) > 1.7 * gap(modular_points(digits))
 
@@ -212,7 +212,7 @@ def test_exercise_6_16_sums_divided_by_a_power_of_ten_stay_apart():
 @BOTH
 def test_exercise_6_16_two_digits_are_then_right_in_both_precisions(dtype):
     model = spread_sum(2)
-    assert certify(model, modular_addition(2), dtype, samples=3000).right
+    assert certify(model, last_digit_of_sum(2), dtype, samples=3000).right
     assert count(model).total == 9_508
 
 
@@ -231,13 +231,13 @@ def test_exercise_6_16_what_float32_then_gets_wrong_is_the_sum_over_neurons():
 
 
 def test_exercise_6_16_three_digits():
-    assert certify(spread_sum(3), modular_addition(3), "float64", samples=200).right
+    assert certify(spread_sum(3), last_digit_of_sum(3), "float64", samples=200).right
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("build", [shared_heads, shared_heads_deep, uncleaned_sum, spread_sum])
 def test_exercises_6_11_12_14_and_16_on_every_input_of_two_digits(build):
-    certificate = certify(build(2), modular_addition(2), "float64")
+    certificate = certify(build(2), last_digit_of_sum(2), "float64")
     assert (certificate.method, certificate.inputs, certificate.right) == ("exhaustive", 10_000, True)
 
 

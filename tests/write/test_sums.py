@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from handloom.core import HandloomError, count, generate, trace
 from handloom.tasks import certify
-from handloom.tasks.sums import addition, ask, digit_sum, modular_addition
+from handloom.tasks.sums import addition, ask, digit_sum, last_digit_of_sum
 from handloom.write.book.sums import book_addition, book_modular_sum, book_sum, digit_vectors, modular_sum
 from handloom.write.parts.encodings import layer_norm
 from handloom.write.parts.exact import gap, hinges, spikes, weak_spikes
@@ -65,9 +65,9 @@ def test_addition_has_the_books_sizes(digits, total, nonzero, mlp):
     ("build", "task"),
     [
         (book_sum, digit_sum()),
-        (lambda: book_modular_sum(1), modular_addition(1)),
+        (lambda: book_modular_sum(1), last_digit_of_sum(1)),
         (lambda: book_addition(1), addition(1)),
-        (lambda: modular_sum(2), modular_addition(2)),
+        (lambda: modular_sum(2), last_digit_of_sum(2)),
     ],
     ids=["sum", "modular 1", "addition 1", "ours, modular 2"],
 )
@@ -78,18 +78,18 @@ def test_right_on_every_input_in_both_precisions(build, task, dtype):
 
 
 def test_modular_sums_of_two_digits_are_right_in_float64_and_wrong_in_float32():
-    model, task = book_modular_sum(2), modular_addition(2)
+    model, task = book_modular_sum(2), last_digit_of_sum(2)
     assert certify(model, task, "float64", samples=2000).right
     assert not certify(model, task, "float32", samples=2000).right
 
 
 @pytest.mark.slow
 def test_modular_sums_of_two_digits_on_every_input():
-    assert certify(book_modular_sum(2), modular_addition(2), "float64").right
+    assert certify(book_modular_sum(2), last_digit_of_sum(2), "float64").right
 
 
 def test_modular_sums_of_three_digits_are_right_in_float64_and_wrong_in_float32():
-    model, task = book_modular_sum(3), modular_addition(3)
+    model, task = book_modular_sum(3), last_digit_of_sum(3)
     assert certify(model, task, "float64", samples=200).right
     assert not certify(model, task, "float32", samples=1000).right
 
@@ -144,8 +144,8 @@ def test_plus_and_equals_share_the_vector_of_zero_so_that_a_zero_is_a_tie():
     logits = trace(model, "4+6=", want="logits")["logits"][-1]
     assert logits[[0, 10, 11]] == pytest.approx(logits.max(), rel=1e-14)
     assert generate(model, [ask(4, 6, 1)])[0][0] in (0, 10, 11)  # if they are equal to the last bit, it is 0
-    assert certify(model, modular_addition(1)).margin < 1e-12
-    assert certify(modular_sum(1), modular_addition(1)).margin > 1e-5
+    assert certify(model, last_digit_of_sum(1)).margin < 1e-12
+    assert certify(modular_sum(1), last_digit_of_sum(1)).margin > 1e-5
 
 
 def test_digits_are_fixed_under_layer_norm():

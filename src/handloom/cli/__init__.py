@@ -68,11 +68,12 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = fail(f"cannot write the output: {error.strerror}")
     except ValueError as error:
+        from handloom.cli.remedies import with_remedy
         from handloom.core import HandloomError
 
         if not isinstance(error, HandloomError):
             raise
-        code = fail(str(error))
+        code = fail(with_remedy(error))
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # from here on Ctrl-C finds nothing to interrupt
     sys.exit(code)

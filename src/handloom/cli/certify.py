@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from handloom.cli.arguments import JsonOption, ModelArgument, print_json
-from handloom.cli.live.progress import Slowly
+from handloom.cli.live.progress import SlowProgress
+from handloom.cli.options import JsonOption, ModelArgument, print_json
 
 
 def certify(
@@ -32,7 +32,7 @@ def certify(
     """
     from handloom.tasks import certify as check
 
-    with Slowly("inputs tried") as progress:
+    with SlowProgress("certifying") as progress:
         certificate = check(model, task, dtype, samples, everything, seed, progress)
     if as_json:
         print_json(certificate.to_json())

@@ -32,10 +32,10 @@ class Commands(TyperGroup):
         if cmd_name not in self.names:
             return None
         command = getattr(import_module(f"{self.package}.{cmd_name}"), cmd_name)
-        return typer.main.get_command(command) if isinstance(command, typer.Typer) else Listed(cmd_name, command)
+        return typer.main.get_command(command) if isinstance(command, typer.Typer) else LazyCommand(cmd_name, command)
 
 
-class Listed(TyperCommand):
+class LazyCommand(TyperCommand):
     """A command as the list shows it; what runs is made from its function when there are words to parse."""
 
     def __init__(self, name: str, function: Callable[..., None]) -> None:

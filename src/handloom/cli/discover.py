@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from handloom.cli.arguments import JsonOption, option, print_json
-from handloom.cli.options import option_parameters, takes
+from handloom.cli.options import JsonOption, option, option_parameters, print_json, takes
 
 if TYPE_CHECKING:
     from handloom.cli.live.discovery import DiscoveryView
@@ -27,7 +26,7 @@ NOT_COMPARED = ["seed", "generations", "until", "out", "store", "on", "device", 
 
 def loop_settings() -> list[Parameter]:
     from handloom.discover.loop.plan import Plan
-    from handloom.learn.options import options_of
+    from handloom.learn.settings import options_of
 
     return option_parameters(options_of(Plan))
 
@@ -178,7 +177,7 @@ def show(discovery: "Discovery", as_json: bool, tell: "Tell") -> None:
     best = discovery.best
     page = discovery_page(folder, discovery.problem, discovery.records, folder / "page.html")
     if as_json:
-        print_json(result_of(discovery))
+        print_json(discovery_as_json(discovery))
     elif best is None:
         print(f"{discovery.problem}: nothing was found in {discovery.elapsed():.1f} s; give it more time")
     else:
@@ -205,7 +204,7 @@ def run(discovery: "Discovery", view: "DiscoveryView") -> None:
         raise HandloomError(f"{error}; handloom discover --resume {discovery.folder} resumes the run") from error
 
 
-def result_of(discovery: "Discovery") -> dict[str, Any]:
+def discovery_as_json(discovery: "Discovery") -> dict[str, Any]:
     """The result, for --json."""
     best = discovery.best
     return {

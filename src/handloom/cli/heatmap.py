@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from handloom.cli.arguments import JsonOption, ModelArgument, print_json
-from handloom.cli.live.progress import Slowly
+from handloom.cli.live.progress import SlowProgress
+from handloom.cli.options import JsonOption, ModelArgument, print_json
 
 if TYPE_CHECKING:
     from handloom.core import Model
@@ -60,7 +60,7 @@ def heatmap(
     rows = strings(chosen, task, texts, samples, seed)
     first = first_digit(chosen, rows)
     marked = digits(marks, max(map(len, rows)) + first - 1) if marks is not None else named(task, rows, first)
-    with Slowly("strings run") as progress:
+    with SlowProgress("strings run") as progress:
         patterns = mean_attention(chosen, rows, progress=progress)
     tokens = [chosen.vocab.tokens[i] for i in rows[0]] if len(rows) == 1 else None
     look: dict[str, Any] = {"first": first, "marks": marked, "layers": layers, "heads": heads}
@@ -98,7 +98,7 @@ def strings(
 
     if texts:
         return [model.vocab.encode(text) for text in texts]
-    with Slowly("tokens sampled") as progress:
+    with SlowProgress("tokens sampled") as progress:
         return strings_for(model, task, samples, seed, progress)
 
 
@@ -125,7 +125,7 @@ def looks(
         return []
     known = task is not None and task.vocab == model.vocab
     right = right_strings(task, model, samples, seed) if task is not None and known else rows
-    with Slowly("looks tested") as progress:
+    with SlowProgress("looks tested") as progress:
         return effects(model, seen, right, look["marks"], look["first"], progress)
 
 

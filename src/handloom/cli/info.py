@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from handloom.cli.arguments import JsonOption, ModelArgument, find_model, print_json
+from handloom.cli.options import JsonOption, ModelArgument, find_model, print_json
 
 if TYPE_CHECKING:
     from handloom.core import Model

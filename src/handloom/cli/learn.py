@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from handloom.cli.arguments import JsonOption, option
-from handloom.cli.options import option_parameters, takes
+from handloom.cli.options import JsonOption, option, option_parameters, takes
 
 if TYPE_CHECKING:
     from handloom.learn.training import Training
@@ -20,7 +19,7 @@ TRAINING, MODEL, RUN = "Training", "Model", "Run"
 
 
 def settings_and_sizes() -> list[Parameter]:
-    from handloom.learn.options import options
+    from handloom.learn.settings import options
 
     return option_parameters(options(), causal="--masked")
 
@@ -56,11 +55,11 @@ def learn(
     handloom learn addition:digits=2 --layers 2 --width 128 --schedule cosine
     handloom learn parity --seeds 5
     """
+    from handloom.cli.live.training import best_device, reopener, run_and_report
     from handloom.cli.seed_runs import begin_all, train_all
-    from handloom.cli.training_run import best_device, reopener, run_and_report
     from handloom.lab.talk import look_up
     from handloom.learn.api import in_new_folder, prepare
-    from handloom.learn.options import with_width
+    from handloom.learn.settings import with_width
 
     experiment = look_up(task)
     name, about = task, {}

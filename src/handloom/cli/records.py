@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from handloom.cli.arguments import JsonOption, print_json
-from handloom.cli.live.progress import Slowly
+from handloom.cli.live.progress import SlowProgress
+from handloom.cli.options import JsonOption, print_json
 
 if TYPE_CHECKING:
     from handloom.discover.records import Record, Store
@@ -124,7 +124,7 @@ def verify_and_show(store: "Store", chosen: "list[Record]", asked: str | None, a
     from handloom.discover.records import verify
     from handloom.discover.records.exporting import as_objects
 
-    with Slowly("records verified") as progress:
+    with SlowProgress("records verified") as progress:
         checked = verify(store, chosen, asked, progress)
     if as_json:
         objects = as_objects(store, chosen, asked)
@@ -154,7 +154,7 @@ def draw_all(chosen: "list[Record]", asked: str | None, path: Path) -> Iterator[
         raise HandloomError(f"{path} is one picture, and there are records of several problems; name one, or a folder")
     if not one:
         make_folder(path)
-    with Slowly("records drawn") as progress:
+    with SlowProgress("records drawn") as progress:
         for i, record in enumerate(chosen[:1] if one else chosen):
             progress(i, len(chosen))
             problem = problem_of(record.problem, asked)
@@ -193,7 +193,7 @@ def import_and_show(file: Path, store: "Store", asked: str | None, as_json: bool
     from handloom.discover.records import import_constructions
     from handloom.discover.records.exporting import as_objects
 
-    with Slowly("constructions verified") as progress:
+    with SlowProgress("constructions verified") as progress:
         imported = import_constructions(file, store, asked, progress)
     if as_json:
         print_json(as_objects(store, imported.new, asked))

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from handloom.cli.arguments import JsonOption
+from handloom.cli.options import JsonOption
 
 
 def resume(
@@ -24,8 +24,8 @@ def resume(
     handloom resume runs/strings-1
     handloom resume runs/strings-1 --steps 150000
     """
+    from handloom.cli.live.training import reopener, run_and_report
     from handloom.cli.seed_runs import train_all
-    from handloom.cli.training_run import reopener, run_and_report
     from handloom.core.files import what_is
     from handloom.runs.listing import seed_folders
 

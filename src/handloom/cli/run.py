@@ -4,9 +4,8 @@ from typing import Annotated, Any
 
 import typer
 
-from handloom.cli.arguments import JsonOption, ModelArgument, decoding, find_model, print_json
-from handloom.cli.live.progress import Slowly
-from handloom.cli.options import takes
+from handloom.cli.live.progress import SlowProgress
+from handloom.cli.options import JsonOption, ModelArgument, decoding, find_model, print_json, takes
 
 Inputs = Annotated[
     list[str] | None, typer.Argument(metavar="INPUT…", help="Texts to continue; by default one empty text.")
@@ -48,7 +47,7 @@ def run(
 
     chosen = find_model(model)
     how = {"steps": steps, "stop": stop or None, "temperature": temperature, "engine": engine}
-    with Slowly("decoding") as progress:
+    with SlowProgress("decoding") as progress:
         texts = continue_texts(
             chosen, inputs or [""], specials=specials, unchecked=unchecked, progress=progress, **how, **choices
         )

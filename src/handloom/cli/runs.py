@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from handloom.cli.arguments import JsonOption, print_json
+from handloom.cli.options import JsonOption, print_json
 
 if TYPE_CHECKING:
     from handloom.runs.listing import Run
@@ -43,7 +43,7 @@ def runs(
     right = [Column(name, justify="right", no_wrap=True) for name in ("steps", "loss", "success")]
     table = Table(Column("run", overflow="fold"), "kind", Column("task", overflow="fold"), *right, box=None)
     for run in found:
-        if not run.damaged:
+        if run.steps is not None:  # of a damaged run, as far as it can be read
             table.add_row(*cells(run))
     wide = None if sys.stdout.isatty() else 1000  # one line per run
     Console(highlight=False, markup=False, width=wide).print(table)

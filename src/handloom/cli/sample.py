@@ -5,9 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from handloom.cli.arguments import JsonOption, ModelArgument, decoding, print_json
-from handloom.cli.live.progress import Slowly
-from handloom.cli.options import takes
+from handloom.cli.live.progress import SlowProgress
+from handloom.cli.options import JsonOption, ModelArgument, decoding, print_json, takes
 
 
 @takes(decoding)
@@ -42,7 +41,7 @@ def sample(
     sampling = Sampling.of(model, best, task)
     if engine == "auto" and (reason := reason_against_native(sampling.model)):
         print(f"engine: {fastest(sampling.model)} (native is not used: {reason})", file=sys.stderr)
-    with Slowly("sampling") as progress:
+    with SlowProgress("sampling") as progress:
         evaluation = sampling.draw(count, prompt, temperature=temperature, engine=engine, progress=progress, **choices)
     if as_json:
         print_json({"samples": list(evaluation.samples), **evaluation.to_json()})

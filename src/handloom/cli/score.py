@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from handloom.cli.arguments import JsonOption, ModelArgument, find_model, print_json
-from handloom.cli.live.progress import Slowly
+from handloom.cli.live.progress import SlowProgress
+from handloom.cli.options import JsonOption, ModelArgument, find_model, print_json
 
 if TYPE_CHECKING:
     from handloom.core import Score
@@ -37,14 +37,14 @@ def score(
     from handloom.core.errors import shown
     from handloom.tasks.textfile import read_lines
 
-    if bool(texts) == (file is not None):
-        raise HandloomError(
-            "score: texts and --file both given, or neither (expected one of the two); leave one out, or give one"
-        )
+    if not texts and file is None:
+        raise HandloomError("score: no text to score; write texts behind the model, or give a file with --file")
+    if texts and file is not None:
+        raise HandloomError(f"score: both texts and --file {file} (expected one of the two); leave one out")
     lines = texts or read_lines(file or Path())
     chosen = find_model(model)
     scores = []
-    with Slowly("texts scored") as progress:
+    with SlowProgress("texts scored") as progress:
         for text in lines:
             try:
                 scores.append(score_of(chosen, text, prompt, end=end))

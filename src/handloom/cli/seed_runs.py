@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from handloom.cli.arguments import print_json
+from handloom.cli.options import print_json
 
 if TYPE_CHECKING:
     from handloom.learn.training import Training
@@ -54,7 +54,7 @@ def check_alone() -> None:
 
 def train_all(parent: Path, opened: Open, tensorboard: bool, as_json: bool) -> int:
     """Train the unfinished runs one after the other, and show the results of all; returns the exit code."""
-    from handloom.cli.training_run import run_and_show
+    from handloom.cli.live.training import run_and_show
     from handloom.runs.listing import read_run, seed_folders
 
     check_alone()

@@ -1,6 +1,6 @@
 """handloom tasks: the tasks that a model can be trained on."""
 
-from handloom.cli.arguments import JsonOption, print_json
+from handloom.cli.options import JsonOption, print_json
 
 
 def tasks(as_json: JsonOption = False) -> None:

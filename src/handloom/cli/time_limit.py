@@ -1,10 +1,10 @@
 """A time limit that a user's code cannot outlast: a rule or a score that never ends, compiled or not, is killed.
 
-The command forks before it loads anything, which only a command can do: a library has the caller's threads. The child
-does the work, and ends by itself when its time is over. The parent waits and passes on signals. If the child is late,
-the parent asks where it is: faulthandler writes the stack of its main thread to a pipe, whoever holds Python's lock. In
-a user's function it is killed, if it has had the processor for long enough to end; anywhere else, as when a busy
-machine is slow to load or to save, it gets more time.
+The command forks early, with one thread of Python and before the problem and the search are loaded. Only a command can
+do so: a library has the caller's threads. The child does the work, and ends by itself when its time is over. The parent
+waits and passes on signals. If the child is late, the parent asks where it is: faulthandler writes the stack of its
+main thread to a pipe, whoever holds Python's lock. In a user's function it is killed, if it has had the processor for
+long enough to end; anywhere else, as when a busy machine is slow to load or to save, it gets more time.
 """
 
 import atexit

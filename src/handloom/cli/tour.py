@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from handloom.cli.arguments import JsonOption, print_json
+from handloom.cli.options import JsonOption, print_json
 
 
 def tour(
@@ -21,13 +21,13 @@ def tour(
     from rich.syntax import Syntax
 
     from handloom.core.files import check_place, check_suffix, write_atomically
-    from handloom.view.pages.tour import take, tour_page
+    from handloom.view.pages.tour import take_tour, tour_page
 
     check_place(output)
     check_suffix(output, "a page", ".html", ".htm")
     console = Console(highlight=False, quiet=as_json)
     shown = []
-    for number, s in enumerate(take(), 1):
+    for number, s in enumerate(take_tour(), 1):
         shown.append(s)
         console.rule(f"[bold]{number}. {s.stop.title}", align="left")
         console.print(s.stop.words, markup=False)

@@ -134,7 +134,7 @@ def spread(
 
     Two groups at once, on a core each, are faster than one after the other on both cores: no operation waits for a
     slower core, and small ones, which would run on one core, run on both (docs/LOG.md has the numbers)."""
-    threads = engine.threads(useful) if isinstance(engine, InThreads) else 1
+    threads = engine.decoders_at_once(useful) if isinstance(engine, InThreads) else 1
     count = max(-(-rows // batch), threads)
     groups = [range(a, b) for a, b in pairwise(rows * i // count for i in range(count + 1))]
     if threads == 1 or not isinstance(engine, InThreads):

@@ -1,8 +1,8 @@
 """Which engine runs a model: one small choice in one place.
 
 An engine is a module with `forward(model, tokens, want, edits)` and a `Decoder`. An engine that generates whole rows by
-itself also has `decode`; one whose Decoders may run at once has `threads` and `pool`. The reference needs only NumPy;
-torch is imported when it is first used.
+itself also has `decode`; one whose Decoders may run at once has `decoders_at_once` and `pool`. The reference needs only
+NumPy; torch is imported when it is first used.
 """
 
 from collections.abc import Callable, Sequence
@@ -43,8 +43,8 @@ class DecodingEngine(Protocol):
 class InThreads(Protocol):
     """An engine whose Decoders may run at once."""
 
-    def threads(self, useful: int) -> int:
-        """How many threads to use, of a number that would be useful."""
+    def decoders_at_once(self, useful: int) -> int:
+        """How many to run, of a number that would be useful."""
 
     def pool(self, count: int) -> "ThreadPoolExecutor": ...
 
@@ -99,7 +99,8 @@ def fastest(model: Any, edits: Edits | None = None) -> str:
 def choose_engine(name: str) -> Engine:
     """The engine of that name."""
     if not isinstance(name, str) or name not in MODULES:
-        raise HandloomError(f"no engine {shown(name)}; the engines are {', '.join(MODULES)}, and auto for the fastest")
+        auto = "" if name == "auto" else ", and auto for the fastest where tokens are generated"
+        raise HandloomError(f"no engine {shown(name)} here; the engines are {', '.join(MODULES)}{auto}")
     try:
         return cast(Engine, import_module(MODULES[name]))
     except ModuleNotFoundError as error:

@@ -11,13 +11,33 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from sysconfig import get_path
+from typing import Literal
 
 INSTALLED = {*map(get_path, ("stdlib", "purelib", "platlib")), *site.getsitepackages(), site.getusersitepackages()}
 LIBRARIES = (Path(__file__).parent.parent, *map(Path, sorted(INSTALLED)))
 
 
+Action = Literal[
+    "resume",
+    "new folder",
+    "base model",
+    "other engine",
+    "lower rate",
+    "name task",
+    "judge samples",
+    "train",
+    "discover",
+]
+Remedy = tuple[Action, str]  # what to do, and with what: a path, or nothing
+
+
 class HandloomError(ValueError):
-    """Something given to handloom cannot be used as it is; the message says why, and what to do."""
+    """Something given to handloom cannot be used as it is; the message says why, and what to do. If that is another
+    command or an option, `remedy` says which and for what, and the command line adds what to type."""
+
+    def __init__(self, message: str, remedy: Remedy | None = None) -> None:
+        super().__init__(message)
+        self.remedy = remedy
 
 
 @contextmanager

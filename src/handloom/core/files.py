@@ -115,7 +115,7 @@ def beside(path: Path) -> Iterator[tuple[BinaryIO, Path]]:
             name.unlink(missing_ok=True)
 
 
-def load(path: str | os.PathLike[str]) -> Model:
+def load_file(path: str | os.PathLike[str]) -> Model:
     """Read a model file and check it: names, shapes, dtypes, finite values, and that it is as it was saved."""
     return read_model(path, read)
 

@@ -21,21 +21,21 @@ from handloom.core.registry import offered
 LAST = "model.safetensors"  # the newest model of a run
 
 
-class Found(NamedTuple):
+class FoundModel(NamedTuple):
     """A model and, if it was on disk, the folder it was found in, where a user's own task may be too."""
 
     model: Model
     folder: Path | None = None
 
 
-def find(model: Model | str | os.PathLike[str]) -> Found:
+def find(model: Model | str | os.PathLike[str]) -> FoundModel:
     """The model of that name. A Model stands for itself."""
     if isinstance(model, Model):
-        return Found(model)
+        return FoundModel(model)
     if is_program(model):
-        return Found(offered("program")(model))
+        return FoundModel(offered("program")(model))
     path = find_file(model)
-    return Found(load(path), path.parent)
+    return FoundModel(load(path), path.parent)
 
 
 def is_program(name: Any) -> bool:
@@ -59,6 +59,8 @@ def model_file(path: Path) -> Path:
     if what_is(path) != "folder":
         return path
     if what_is(path / LAST) != "file":
+        if what_is(path / "run.json") == "file":
+            raise HandloomError(f"{path} is a run that has no model (expected a {LAST} in it); name another run")
         raise HandloomError(f"{path} is a folder without a {LAST} in it; name a model file or a run folder")
     return path / LAST
 
@@ -67,7 +69,7 @@ def load(path: str | os.PathLike[str]) -> Model:
     """A model on disk: a model file, a .taotp file, or the last model in the folder of a run. All of it is checked:
     names, shapes, dtypes, finite values, and that it is as it was saved."""
     file = model_file(as_path(path))
-    model: Model = offered("load_taotp")(file) if file.suffix == ".taotp" else files.load(file)
+    model: Model = offered("load_taotp")(file) if file.suffix == ".taotp" else files.load_file(file)
     return model
 
 

@@ -19,7 +19,7 @@ OFFERS = {
     "prover_of": "handloom.write.catalogue:prover_of",  # model → a function that proves it right, or None
     "load_taotp": "handloom.write.taotp:load_taotp",  # path → Model
     "save_taotp": "handloom.write.taotp:save_taotp",  # (model, path) → nothing
-    "html": "handloom.view.cards:html",  # Model, Trace, Certificate, Training or Record → a picture for a notebook
+    "html": "handloom.view.cards:html",  # Model, Trace, Certificate, Training, Record or Records → a picture
 }
 
 

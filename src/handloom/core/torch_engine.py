@@ -321,7 +321,7 @@ class Decoder:
         return [place[row] for row in rows]
 
 
-def threads(useful: int) -> int:
+def decoders_at_once(useful: int) -> int:
     """How many Decoders run at once: up to one per core, and one on a GPU."""
     return 1 if torch.cuda.is_available() else max(1, min(useful, torch.get_num_threads()))
 

@@ -16,6 +16,7 @@ from handloom.core.sites import match, sites
 
 if TYPE_CHECKING:
     from handloom.core.model import Model
+    from handloom.core.vocab import Vocab
 
 Edit = Any  # an array that fits the site, a number, or a function of the site's value
 Edits = Mapping[str, Edit]
@@ -27,6 +28,7 @@ class Trace(Mapping[str, Any]):
 
     def __init__(self, tokens: Any) -> None:
         self.tokens = tokens
+        self.vocab: Vocab | None = None  # names of the tokens, for a picture
         self.values_by_site: dict[str, Any] = {}
 
     def __getitem__(self, site: str) -> Any:
@@ -71,7 +73,9 @@ def trace(
                 f"texts that are traced together must have the same number of tokens, and these have {min(lengths)} to "
                 f"{max(lengths)}; trace them one at a time"
             )
-    return choose_engine(engine).forward(model, ids, want, edits)[1]
+    found = choose_engine(engine).forward(model, ids, want, edits)[1]
+    found.vocab = model.vocab
+    return found
 
 
 class Tap:

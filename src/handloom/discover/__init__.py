@@ -12,7 +12,7 @@ Public: `Problem` and the spaces it is made of (`grid`, `graph`, `copies`, `subs
 which verifies a construction and returns a `Verdict`; `discover`, which is also what calling the package does.
 
 The rooms: problems/ (one file per problem), search/, model/ (the transformer), loop/ (one run), records/ (the store).
-The search is loaded when it is first used, because that takes a second.
+Names are loaded when they are first used: the search takes a second, and the help of a command needs none of it.
 """
 
 import sys
@@ -20,26 +20,36 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from handloom.discover.problem import Problem, Verdict, verdict
-from handloom.discover.spaces import copies, graph, grid, permutation, subsets, word
+from handloom.discover.loop.plan import Plan
+from handloom.learn.settings import option_lines, options_of
 
 if TYPE_CHECKING:
     from handloom.discover.loop.start import Discovery, discover
+    from handloom.discover.problem import Problem, Verdict, verdict
+    from handloom.discover.spaces import copies, graph, grid, permutation, subsets, word
 
 __all__ = ["Problem", "Verdict", "copies", "discover", "graph", "grid", "permutation", "subsets", "verdict", "word"]
+__doc__ = f"""{__doc__}
+hl.discover(problem, seconds=…, generations=…, until=…) searches until one of these is reached, or until Ctrl-C. Records
+are kept in the file records.sqlite, or in store=…; with folder=True the run has a folder under runs/. watch=print shows
+its progress. The other options, with their defaults:
+
+{option_lines(options_of(Plan))}
+"""
+MODULE_OF = {"discover": "loop.start", **dict.fromkeys(("Problem", "Verdict", "verdict"), "problem")}
 
 
 def __getattr__(name: str) -> Any:
-    if name != "discover":
+    if name not in __all__:
         raise AttributeError(f"module 'handloom.discover' has no attribute {name!r}; it has {', '.join(__all__)}")
-    return import_module("handloom.discover.loop.start").discover
+    return getattr(import_module(f"handloom.discover.{MODULE_OF.get(name, 'spaces')}"), name)
 
 
 class Verb(ModuleType):
     """A package that can be called: `hl.discover(...)` runs, `hl.discover.grid` is a name in the package. Importing
     the package binds `handloom.discover` to it, so a function of that name would disappear."""
 
-    def __call__(self, problem: str | Problem, **how: Any) -> "Discovery":
+    def __call__(self, problem: "str | Problem", **how: Any) -> "Discovery":
         run: Discovery = self.discover(problem, **how)
         return run
 

@@ -20,9 +20,9 @@ from handloom.core.errors import shown
 from handloom.core.finding import nearest
 from handloom.discover.problem import Problem
 from handloom.tasks import naming
-from handloom.tasks.naming import given
+from handloom.tasks.naming import given, python_file
 from handloom.tasks.naming import parameters as parameters_of
-from handloom.tasks.user_file import Wanted, defined, python_file
+from handloom.tasks.user_file import Wanted, defined
 
 Make = Callable[..., Problem]
 
@@ -59,6 +59,8 @@ def problem_named(name: str | Path, **parameters: Any) -> Problem:
         path, text = file
         make = defined(path, USERS, bool(text or parameters))
         return sized_problem(path.stem, make, given(str(path), make, text, parameters))
+    if Path(name).is_file():
+        raise HandloomError(f"{name} is not a Python file (expected one that defines a problem); name a .py file")
     near = nearest(known, PROBLEMS)
     hint = f"did you mean {near}?" if near else f"there are {', '.join(PROBLEMS)}, or name a file"
     raise HandloomError(f"no problem and no file {shown(known)}; {hint}")

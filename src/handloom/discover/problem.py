@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 from handloom.core import HandloomError
 from handloom.core.checks import is_number
-from handloom.core.errors import shown, told
+from handloom.core.errors import in_users_code, shown, told
 from handloom.discover.spaces import Construction, Element, Maps, Space, maps_by_name
 
 LARGEST = 1e308  # score: what a float can hold
@@ -120,7 +120,7 @@ def verdict(problem: Problem, construction: Construction) -> Verdict:
     """Verify a construction exactly. Nothing of the search is used: no tables, nothing compiled."""
     space = problem.space
     chosen = [space.elements[i] for i in construction]
-    try:
+    with in_users_code(str(problem)):
         for rule in problem.rules:
             for some in combinations(chosen, arity(rule)):
                 if rule(*some):
@@ -132,10 +132,6 @@ def verdict(problem: Problem, construction: Construction) -> Verdict:
         if problem.check and (reason := problem.check(chosen)):
             return Verdict(None, reason)
         return Verdict(exact_score(problem, construction))
-    except HandloomError:
-        raise
-    except Exception as error:
-        raise HandloomError(f"{problem}: {told(error)}") from error
 
 
 def exact_score(problem: Problem, construction: Construction) -> Number:
@@ -212,7 +208,8 @@ def arity(rule: Rule) -> int:
 
 
 def call_rule(problem: Problem, rule: Rule, elements: Sequence[Element]) -> bool:
-    """What a rule returns, in plain Python; what it raises becomes an error of one line."""
+    """What a rule returns, in plain Python; what it raises becomes an error of one line. (Searches call rules tens of
+    thousands of times, so the message is made only where there is an error.)"""
     try:
         return bool(rule(*elements))
     except Exception as error:

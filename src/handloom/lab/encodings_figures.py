@@ -99,7 +99,7 @@ def free_space(encoding: Array, file: str) -> Iterator[Finding]:
     least, most = encodings.euclidean_standard_padding_dimension(encoding)
     book = "lemma 7.2: so it is 16 by definition 7.7 (lengths Euclidean)"
     yield Finding("7.7", book, within(least, most), least <= 16 <= most, file)
-    drawn = [encodings.random_rotation(64, 128, seed) for seed in range(10 * SEEDS)]
+    drawn = [encodings.random_rotation_encoding(64, 128, seed) for seed in range(10 * SEEDS)]
     counts = [encodings.standard_padding_dimension(one) for one in drawn]
     none = counts.count(0)
     words = f"0 in {none} of {len(drawn)} draws, at most {max(counts)}"
@@ -135,12 +135,12 @@ def figure_6(file: str) -> Drawn:
 
 def figure_8(file: str) -> Drawn:
     """A random rotation."""
-    encoding = encodings.random_rotation(64, 128)
+    encoding = encodings.random_rotation_encoding(64, 128)
     picture, axes = make_figure(7.6, 4.2)
     table(axes, encoding, "A random rotation: nearly every hand moves at every step")
     lengths = [(one**2).sum(1) for one in (encoding, encodings.sinusoidal(64, 128))]
     away = max(abs(squares - 64).max() for squares in lengths)
-    _, missed = encodings.best_shift(encodings.random_rotation(256, 32))
+    _, missed = encodings.best_shift(encodings.random_rotation_encoding(256, 32))
     return picture, [
         Finding("theorem 7.1", "|f(a)|² = d/2 = 64", f"64, to {away:.1g}", away < 1e-9, file),
         Finding(
@@ -195,7 +195,7 @@ def figure_10(_: str) -> Drawn:
     """Sinusoidal and random, side by side."""
     picture, (left, right) = make_figure(11.5, 3.9, 2)
     table(left, encodings.sinusoidal(64, 128), "Sinusoidal: the right half is almost free")
-    table(right, encodings.random_rotation(64, 128), "Random rotation: no column is free")
+    table(right, encodings.random_rotation_encoding(64, 128), "Random rotation: no column is free")
     return picture, []
 
 
@@ -243,7 +243,7 @@ def exercise_9(_: str) -> Drawn:
     picture, axes = make_figure(11.5, 7.4, 2, 2)
     shown = {
         "Sinusoidal: angles fall from 1 towards 0": encodings.sinusoidal(64, 128),
-        "Random: neighbouring pairs have nothing in common": encodings.random_rotation(64, 128),
+        "Random: neighbouring pairs have nothing in common": encodings.random_rotation_encoding(64, 128),
         "Random, sorted: a ragged copy of the uniform one": encodings.rotation(
             64, np.sort(encodings.random_angles(64))
         ),

@@ -50,8 +50,9 @@ def evaluate(
     progress: Progress | None = None,
 ) -> list[Precision]:
     """The precision for every number of entries, of tokens and of dimensions, in `runs` runs, each with a table and a
-    beginning of its own. All cores work on it; the result does not depend on their number. A script calls this, and
-    imports it, under `if __name__ == "__main__":`, for the processes load the script again."""
+    beginning of its own. All cores work on it; the result does not depend on their number. A script calls this under
+    `if __name__ == "__main__":`, since the processes load the script again, and imports it there too: what they load
+    of NumPy with the script, before `evaluate` can limit it, multiplies with as many threads as there are cores."""
     whole("evaluate: runs", runs, 1)
     cases = list(product(entries, vocabs, dims))
     jobs = {(case, run): (*case, length, 1000 * seed + run) for case in cases for run in range(runs)}
@@ -75,7 +76,8 @@ def measure(entries: int, vocab: int, dims: int, length: int, seed: int) -> floa
 
 @contextmanager
 def pool(workers: int | None) -> Iterator[ProcessPoolExecutor]:
-    """Processes with one thread each for matrix products: as many as there are cores would only wait for each other."""
+    """Processes with one thread each for matrix products, if they have not loaded NumPy with the caller's script: as
+    many threads as there are cores would only wait for each other."""
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, mp_context=spawn, initializer=use_one_thread) as executor:
         yield executor

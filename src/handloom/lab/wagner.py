@@ -34,7 +34,7 @@ from handloom.core.errors import shown
 from handloom.core.files import write_atomically
 from handloom.core.seeds import Elsewhere, generator
 from handloom.discover.catalogue import problem_named
-from handloom.discover.loop.progress import statistics_of
+from handloom.discover.loop.report import statistics_of
 from handloom.discover.model.codec import KINDS, Codec, Sized
 from handloom.discover.model.proposer import Proposer
 from handloom.discover.problem import Problem, verdict
@@ -127,13 +127,13 @@ def grown(search: OrbitSearch, size: int, most: int, seed: int) -> Construction:
     """A legal set, grown at random to a size; if growth stops before, orbits that are blocked once are swapped in.
     Surplus orbits are taken out again at random."""
     tables = search.tables
-    state = orbit_search.begin(tables, seed)
-    orbit_search.run(tables, state, max(1, size // int(tables.weights.max())))
+    state = orbit_search.state_of_start(tables, seed)
+    orbit_search.make_steps(tables, state, max(1, size // int(tables.weights.max())))
     for _ in range(PATIENCE):
         missing = size - int(state.numbers[orbit_search.BEST])
         if missing <= 0:
             break
-        orbit_search.run(tables, state, min(missing, CALL) if state.counts[orbit_search.FREE] else CALL)
+        orbit_search.make_steps(tables, state, min(missing, CALL) if state.counts[orbit_search.FREE] else CALL)
     return search.union(cut(tables, state.best, size, most, np.random.default_rng(seed)))
 
 

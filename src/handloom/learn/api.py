@@ -18,10 +18,9 @@ from handloom.core import HandloomError, Model
 from handloom.core.errors import shown
 from handloom.core.files import one_line, what_is
 from handloom.learn.data import Data, check_draws
-from handloom.learn.kinds import SIZES, find_either, fine_tuned, from_scratch, learner_from_json
-from handloom.learn.options import listed, with_width
+from handloom.learn.kinds import find_either, fine_tuned, from_scratch, learner_from_json
 from handloom.learn.processes import Processes
-from handloom.learn.settings import Settings
+from handloom.learn.settings import SIZES, Settings, options, with_help, with_width
 from handloom.learn.training import Training, Watch
 from handloom.runs.folder import ABOUT, CHECKPOINT, STRINGS_COPY, TASK_COPY, Folder, damaged
 from handloom.runs.job import check_device
@@ -39,7 +38,6 @@ SETTINGS = {f.name for f in fields(Settings)}
 NEEDED = ("task", "network", "settings", "data", "engine", "asked")  # of a run.json of learn
 
 
-@listed
 def train(
     task: str | Learnable,
     *,
@@ -61,6 +59,9 @@ def train(
         return training.run()
     with in_new_folder(training, Path(folder), task if isinstance(task, str) else None):
         return training.run()
+
+
+with_help(train, options())
 
 
 def prepare(
@@ -102,7 +103,7 @@ def check_given(task: Any, kind: str, start: Any, choices: dict[str, Any]) -> No
     if start and kind != "transformer":
         raise HandloomError(f"kind {kind} cannot be combined with start: the starting model fixes the architecture")
     if choices.get("lora") and not start:
-        raise HandloomError("lora needs a base model; give one as start, or leave lora out")
+        raise HandloomError("lora needs a base model; give one as start, or leave lora out", ("base model", ""))
 
 
 def check_data(task: Learnable, data: Data, settings: Settings) -> None:

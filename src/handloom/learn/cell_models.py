@@ -99,7 +99,7 @@ class CellEngine:
     def Decoder(self, model: CellModel) -> "CellDecoder":
         return CellDecoder(model)
 
-    threads = staticmethod(torch_engine.threads)
+    decoders_at_once = staticmethod(torch_engine.decoders_at_once)
     pool = staticmethod(torch_engine.pool)
 
 

@@ -26,7 +26,7 @@ from handloom.core.arrays import Arrays
 from handloom.core.checks import whole
 from handloom.core.errors import shown
 from handloom.core.reference import sinusoid
-from handloom.learn.kinds import CELLS as SIZES
+from handloom.learn.settings import CELLS as SIZES
 
 Drop = Callable[[Tensor], Tensor]  # dropout
 State = tuple[Tensor, ...]

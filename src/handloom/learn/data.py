@@ -19,7 +19,7 @@ import numpy as np
 
 from handloom.core import HandloomError, Vocab
 from handloom.core.arrays import Array
-from handloom.core.errors import shown, told
+from handloom.core.errors import in_users_code, shown
 from handloom.core.seeds import Use, generator
 from handloom.tasks import Language
 from handloom.tasks.language import example_of
@@ -151,10 +151,8 @@ def check_draws(task: Learnable, strings: Strings) -> None:
     """Raise an error if a task does not call right what it draws itself."""
     for i in range(min(CHECKED, len(strings))):
         asked, answer = strings.row(i)
-        try:
+        with in_users_code("the task could not judge a string that it drew"):
             verdict = task.verdict(asked, answer)
-        except Exception as error:
-            raise HandloomError(f"the task could not judge a string that it drew: {told(error)}") from error
         if verdict != "right":
             text = shown(task.vocab.decode([*asked, *answer]))
             raise HandloomError(

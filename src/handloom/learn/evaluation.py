@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from handloom.core import HandloomError
-from handloom.core.errors import told
+from handloom.core.errors import in_users_code
 from handloom.core.seeds import Use, derived, generator
 from handloom.learn.data import Strings
 from handloom.tasks import Language
@@ -62,7 +61,14 @@ class Examiner:
         self.known = {bytes_of(answer if self.language else asked) for asked, answer in rows}
         self.longest_question = max(len(asked) for asked, _ in rows)
         self.lengths = sorted(len(answer) for _, answer in rows)  # of answers
+        self.ended = all(self.ends(answer) for _, answer in rows)
         self.differences = {len(answer) - len(asked) for asked, answer in rows}
+
+    def ends(self, answer: Ids) -> bool:
+        """Whether a right answer ends with the token for it; otherwise only its length tells where it ends. The oracle
+        may leave out such a token of the vocabulary: what the oracle gives is the answer, for `certify` too."""
+        eos = self.task.vocab.eos
+        return eos is not None and answer[-1:] == [self.task.vocab.id(eos)]
 
     def questions(self, count: int, seed: int) -> list[tuple[Ids, Ids]]:
         """Questions, of a Task with their answers."""
@@ -74,7 +80,7 @@ class Examiner:
 
     def decode_notes(self) -> dict[str, Any]:
         """How long an answer is, if no token ends it: a fixed length, or a fixed length more than its question."""
-        if self.task.vocab.eos is not None:
+        if self.ended:
             return {}
         if self.lengths[0] == self.lengths[-1]:
             return {"decode_steps": self.lengths[0]}
@@ -86,15 +92,12 @@ class Examiner:
 
     def judge(self, questions: Sequence[tuple[Ids, Ids]], answers: Sequence[Ids]) -> Evaluation:
         """Judge answers to questions, each given with its right answer, if there is one."""
-        if not self.language and self.task.vocab.eos is None:  # only its length tells where an answer ends
-            answers = [new[: len(right)] for new, (_, right) in zip(answers, questions, strict=True)]
+        if not self.language:
+            pairs = zip(answers, questions, strict=True)
+            answers = [new if self.ends(right) else new[: len(right)] for new, (_, right) in pairs]
         asked = [asked for asked, _ in questions]
-        try:
+        with in_users_code("the task could not judge a sample"):
             verdicts: list[Verdict] = [self.task.verdict(a, new) for a, new in zip(asked, answers, strict=True)]
-        except HandloomError:
-            raise
-        except Exception as error:
-            raise HandloomError(f"the task could not judge a sample: {told(error)}") from error
         vocab = self.task.vocab
         texts = tuple(vocab.decode([*([] if self.language else a), *s]) for a, s in zip(asked, answers, strict=True))
         known = [bytes_of(new if self.language else a) in self.known for a, new in zip(asked, answers, strict=True)]

@@ -1,22 +1,20 @@
-"""The kinds of models that can be trained: the sizes of each, and how a run's Learner is made, from random weights or
-from an existing model."""
+"""How a run's Learner is made: of one of the kinds of models, with random weights, or from an existing model."""
 
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from handloom.core import Config, HandloomError, Model, Vocab
-from handloom.core.errors import shown, told
+from handloom.core import HandloomError, Model, Vocab
+from handloom.core.errors import in_users_code, shown
 from handloom.core.files import entry_of
 from handloom.core.finding import find, find_file, is_program
 from handloom.learn.batches import MASK
 from handloom.learn.data import Strings
-from handloom.learn.learner import Learner, Transformer, bag_of_words, bigram
-from handloom.learn.settings import Settings
+from handloom.learn.learner import Learner, Transformer, bag_of_words, bigram, config_for
+from handloom.learn.settings import CELLS, KINDS, Settings
 from handloom.tasks import Language, Task
 from handloom.tasks.task import Learnable
 
@@ -25,19 +23,6 @@ if TYPE_CHECKING:  # networks of cells need torch, and are loaded where they are
     from handloom.learn.cell_models import CellModel
 
 CELLS_ENTRY = "handloom-cells"  # of the metadata of a model file that holds a network of cells
-CELLS: dict[str, dict[str, int]] = {  # on torch's own modules, with default sizes: makemore's where it has one
-    "mlp": {"d_model": 64, "d_ff": 64, "context": 16},
-    **{kind: {"d_model": 64, "d_ff": 64, "layers": 1} for kind in ("rnn", "gru", "lstm")},
-    "encoder-decoder": {"d_model": 64, "d_ff": 256, "layers": 2, "heads": 4},
-}
-KINDS: dict[str, set[str]] = {
-    "transformer": {f.name for f in fields(Config)} - {"vocab", "block"},
-    "bigram": set(),
-    "bow": {"d_model"},
-    **{kind: set(sizes) for kind, sizes in CELLS.items()},
-}
-SIZES = set().union(*KINDS.values())
-MAKEMORE = {"layers": 4, "heads": 4, "d_model": 64, "tied": False}  # default sizes of a transformer
 HARD = 10_000  # hard questions whose lengths are looked at
 ORIGIN = ("made", "program", "parameters", "task", "steps", "seed")  # notes of a model that is trained further
 
@@ -72,19 +57,9 @@ def lengths_of_hard(task: Learnable) -> Iterator[int]:
     """The lengths of a Task's hard questions with their answers: the longest may not have been drawn."""
     if not isinstance(task, Task):
         return
-    try:
+    with in_users_code("the task could not make its hard inputs"):
         for asked in islice(task.hard(), HARD):
             yield len(asked) + len(task.oracle(asked) or ())
-    except Exception as error:
-        raise HandloomError(f"the task could not make its hard inputs: {told(error)}") from error
-
-
-def config_for(vocab: int, block: int, sizes: dict[str, Any]) -> Config:
-    """A Config with these sizes; the others are makemore's, in the usual proportions."""
-    chosen = MAKEMORE | sizes
-    width, heads = chosen["d_model"], chosen["heads"]
-    usual = {"d_head": max(1, width // max(1, heads)), "d_ff": 4 * width}
-    return Config(vocab=vocab, block=block, **usual | chosen)
 
 
 def with_mask(vocab: Vocab) -> Vocab:

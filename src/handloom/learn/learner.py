@@ -23,7 +23,7 @@ from handloom.core.trace import Edits
 from handloom.learn.data import Strings
 from handloom.learn.evaluation import Sampler
 from handloom.learn.masked import unmask
-from handloom.learn.settings import Settings
+from handloom.learn.settings import TRANSFORMER, Settings
 
 if TYPE_CHECKING:  # the native engine trains without torch
     import torch
@@ -172,3 +172,11 @@ def low_rank(transformer: Transformer, rank: int) -> Any:
     from handloom.learn.lora import LowRank  # here, because it loads torch
 
     return LowRank(transformer, rank)
+
+
+def config_for(vocab: int, block: int, sizes: dict[str, Any]) -> Config:
+    """A Config with these sizes; the others are makemore's, in the usual proportions."""
+    chosen = TRANSFORMER | sizes
+    width, heads = chosen["d_model"], chosen["heads"]
+    usual = {"d_head": max(1, width // max(1, heads)), "d_ff": 4 * width}
+    return Config(vocab=vocab, block=block, **chosen | {name: sizes.get(name, usual[name]) for name in usual})

@@ -21,7 +21,7 @@ class NativeTrainer:
     """Trains all weights of a transformer, from given weights and, in a resumed run, given moments."""
 
     def __init__(self, config: Config, arrays: Arrays, settings: Settings, moments: Arrays | None = None) -> None:
-        self.library, self.settings = native.check(config), settings
+        self.library, self.settings = native.library_for(config), settings
         self.layout, self.steps = Layout(self.library, config), 0
         adamw = AdamWStruct(*settings.betas, settings.decay, settings.clip)
         struct, positions = config_struct(config), fixed_positions(config)
@@ -30,18 +30,18 @@ class NativeTrainer:
                 byref(struct),
                 byref(adamw),
                 settings.lanes or native.lanes(config),
-                native.threads(),
+                native.thread_count(),
                 pointer(positions),
             )
         )
         self.weights, self.gradients, self.m, self.v = (
             self.layout.views(self.flat(name)) for name in ("weights", "gradient", "m", "v")
         )
-        self.take(self.weights, arrays)
+        self.fill(self.weights, arrays)
         if moments:
             self.steps = int(moments["steps"][0])
             for letter, views in (("m", self.m), ("v", self.v)):
-                self.take(views, {name: moments[f"{letter}.{name}"] for name in views})
+                self.fill(views, {name: moments[f"{letter}.{name}"] for name in views})
         self.library.trainer_refresh(self.handle)
 
     def __del__(self) -> None:
@@ -54,7 +54,7 @@ class NativeTrainer:
         return np.ctypeslib.as_array(where, (self.layout.size,))
 
     @staticmethod
-    def take(views: Arrays, arrays: Arrays) -> None:
+    def fill(views: Arrays, arrays: Arrays) -> None:
         for name, view in views.items():
             view[...] = arrays[name]
 

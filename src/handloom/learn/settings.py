@@ -1,17 +1,65 @@
-"""How a model is trained: all but the task and the model, in one frozen value that goes into the run's folder."""
+"""What a user can set when training: Settings, and the sizes of the kinds of models.
 
+All of it is in one place, with its default, its limits and its help: `help(hl.train)` lists every option, a notebook
+completes them, `handloom learn` takes them. Functions here load `core` when they check a value, and not before: the
+help of a command needs only the tables, and is instant.
+"""
+
+import inspect
 import math
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
-from handloom.core import HandloomError
-from handloom.core.checks import is_number, whole
-from handloom.core.errors import shown
-
+Function = TypeVar("Function", bound=Callable[..., Any])
 Schedule = Literal["constant", "cosine", "linear"]
 
-
 TRAINING, MODEL, RUN, SEARCH = "Training", "Model", "Run", "Search"  # what options are grouped by, in help
+
+
+class Option(NamedTuple):
+    """An option of `train` or `discover`, for its help and for the command line."""
+
+    name: str
+    default: Any
+    about: str  # of a boolean: what the value does that is not the default
+    group: str
+    least: float | None = None
+    written: str | None = None  # the default, where it follows from other options
+
+
+SIZE_OPTIONS = (  # of a transformer: makemore's sizes, and otherwise what a Config has by default
+    Option("layers", 4, "layers; rnn, gru and lstm have 1, an encoder-decoder 2", MODEL),
+    Option("heads", 4, "attention heads per layer", MODEL),
+    Option("width", 64, "width of the residual stream (d_model)", MODEL),
+    Option("d_head", None, "width of a head", MODEL, written="width // heads"),
+    Option("d_ff", None, "neurons per layer, 0 for none; mlp, rnn, gru and lstm have 64", MODEL, written="4 * width"),
+    Option("norm", "layer", "kind of norm: layer, rms or none", MODEL),
+    Option("place", "pre", "place of the norms: pre or post", MODEL),
+    Option("eps", 1e-5, "added to the variance by a norm", MODEL),
+    Option("activation", "gelu_tanh", "activation of neurons: relu, gelu, gelu_tanh, silu or none", MODEL),
+    Option("positions", "table", "kind of positions: table, sinusoid, rotary or none", MODEL),
+    Option("rotary_base", 10000.0, "base of rotary positions", MODEL),
+    Option("causal", True, "see both ways, and learn to predict hidden tokens", MODEL),
+    Option("tied", False, "unembed with the embedding", MODEL),
+    Option("biases", ("attn", "mlp", "norm"), "parts that have biases: some of attn, mlp, norm, unembed", MODEL),
+    Option("gated", False, "multiply each neuron by a linear one, as SwiGLU does", MODEL),
+    Option("kv_heads", 0, "heads for keys and values, each shared by several; 0 for as many as heads", MODEL),
+)
+CONTEXT = Option("context", 16, "tokens that an mlp sees", MODEL)
+TRANSFORMER = {"d_model" if one.name == "width" else one.name: one.default for one in SIZE_OPTIONS}
+CELLS: dict[str, dict[str, int]] = {  # on torch's own modules, with default sizes: makemore's where it has one
+    "mlp": {"d_model": 64, "d_ff": 64, "context": CONTEXT.default},
+    **{kind: {"d_model": 64, "d_ff": 64, "layers": 1} for kind in ("rnn", "gru", "lstm")},
+    "encoder-decoder": {"d_model": 64, "d_ff": 256, "layers": 2, "heads": 4},
+}
+KINDS: dict[str, set[str]] = {
+    "transformer": set(TRANSFORMER),
+    "bigram": set(),
+    "bow": {"d_model"},
+    **{kind: set(sizes) for kind, sizes in CELLS.items()},
+}
+SIZES = set().union(*KINDS.values())
 
 
 def setting(default: Any, about: str, group: str, least: float | None = None, most: float = math.inf) -> Any:
@@ -22,7 +70,8 @@ def setting(default: Any, about: str, group: str, least: float | None = None, mo
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """The defaults are makemore's, but for clipping."""
+    """How a model is trained: all but the task and the model, in one frozen value that goes into the run's folder. The
+    defaults are makemore's, but for clipping."""
 
     steps: int = setting(15_000, "steps of training", TRAINING, 0)
     batch: int = setting(32, "strings per step", TRAINING, 1)
@@ -44,6 +93,9 @@ class Settings:
     lanes: int = setting(0, "parts of a batch, summed in order; 0: native up to 8, torch one per core", RUN, 0)
 
     def __post_init__(self) -> None:
+        from handloom.core.checks import is_number, whole
+        from handloom.core.errors import HandloomError, shown
+
         check_fields(self)
         whole("count", self.count, 10 if self.count else 0)
         if self.schedule not in get_args(Schedule):
@@ -72,7 +124,10 @@ class Settings:
 
 
 def check_fields(settings: Any) -> None:
-    """Refuse a number that is not within the limits of its field."""
+    """Raise an error for a number that is not within the limits of its field."""
+    from handloom.core.checks import is_number, whole
+    from handloom.core.errors import HandloomError, shown
+
     for one in fields(settings):
         value, least, most = getattr(settings, one.name), one.metadata["least"], one.metadata["most"]
         if least is None:
@@ -86,9 +141,53 @@ def check_fields(settings: Any) -> None:
 
 def checked(values: Any, kind: Any) -> dict[str, Any]:
     """Values for the fields of a dataclass, from JSON."""
+    from handloom.core.errors import HandloomError, shown
+
     known = {f.name for f in fields(kind)}
     if not isinstance(values, dict):
         raise HandloomError(f"settings={shown(values)} must be an object of names and values")
     if unknown := sorted(set(values) - known):
         raise HandloomError(f"no option {shown(unknown[0])} (expected some of {', '.join(sorted(known))})")
     return values
+
+
+def with_width(choices: dict[str, Any]) -> dict[str, Any]:
+    """Choices in which width is called d_model, as in a Config."""
+    if "width" not in choices:
+        return choices
+    if "d_model" in choices:
+        from handloom.core.errors import HandloomError
+
+        raise HandloomError("width and d_model are two names for one size (expected one of them); leave out the other")
+    return {"d_model" if name == "width" else name: value for name, value in choices.items()}
+
+
+def options() -> Iterator[Option]:
+    """Every option of `train` but those that it names itself."""
+    yield from (*options_of(Settings), *SIZE_OPTIONS, CONTEXT)
+
+
+def options_of(settings: Any) -> Iterator[Option]:
+    """An option for each field of a class of settings."""
+    for one in fields(settings):
+        yield Option(one.name, one.default, one.metadata["about"], one.metadata["group"], one.metadata["least"])
+
+
+def with_help(function: Function, found: Iterable[Option]) -> Function:
+    """The function, with these options in its help and in its signature."""
+    found = list(found)
+    function.__doc__ = "\n\n".join([inspect.cleandoc(function.__doc__ or ""), option_lines(found)])
+    signature = inspect.signature(function)
+    named = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    more = [inspect.Parameter(o.name, inspect.Parameter.KEYWORD_ONLY, default=o.default) for o in found]
+    function.__signature__ = signature.replace(parameters=[*named, *more])  # type: ignore[attr-defined]
+    return function
+
+
+def option_lines(found: Iterable[Option]) -> str:
+    """Options in help: one line each, with its default and what it is."""
+    heads = {f"{one.name}={one.written or repr(one.default)}": one for one in found}
+    wide = max(map(len, heads))
+    return "\n".join(
+        f"    {head:<{wide}}  {'False: ' if one.default is True else ''}{one.about}" for head, one in heads.items()
+    )

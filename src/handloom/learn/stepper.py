@@ -95,7 +95,8 @@ class Stepper:
         loss, tokens = self.trainer.step(strings, rows, rng, self.settings.rate_at(number))
         if not isfinite(loss):
             rate = self.settings.rate
-            raise HandloomError(f"the loss is not a number at step {number}; start again with a rate below {rate:g}")
+            text = f"the loss is not a number at step {number}; start again with a rate below {rate:g}"
+            raise HandloomError(text, ("lower rate", ""))
         return loss, tokens
 
     def packed(self) -> Arrays:
@@ -122,7 +123,8 @@ def choose(
         raise HandloomError(f"no engine {shown(asked)} for training (expected one of {', '.join(ENGINES)})")
     reason = None if asked == "torch" else reason_against_native(learner, settings, device, processes)
     if asked == "native" and reason:
-        raise HandloomError(f"the native engine cannot train this: {reason}; use torch, or auto")
+        text = f"the native engine cannot train this: {reason}; use torch, or auto"
+        raise HandloomError(text, ("other engine", ""))
     if asked == "torch" or reason:
         return by_torch(reason, learner, device, processes)
     return by_native(learner)

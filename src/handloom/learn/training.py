@@ -76,7 +76,7 @@ class Training:
     stop: bool = False  # one of the processes was, and all know it
     began: int = 0  # the step at which this process began
     stepper: Stepper | None = None  # made by `begin`
-    lines: list[dict[str, Any]] | None = None  # of a resumed run, the metrics up to its checkpoint
+    lines: list[dict[str, Any]] | None = None  # of metrics: those before it was resumed, and since; None: not begun
 
     def begin(self, saved: Arrays | None = None, before: str | None = None) -> "Training":
         """Choose the engine and make the weights, those of a checkpoint if it is `saved`; `before` is the engine that
@@ -155,7 +155,7 @@ class Training:
         settings, where, clock = self.settings, self.where, Clock(self.where.seconds)
         if self.folder and self.lines is not None and self.processes.first:
             self.folder.rewrite(self.lines)
-        self.lines = None
+        self.lines = self.lines or []
         if not where.step:
             self.save()
         while True:
@@ -228,6 +228,8 @@ class Training:
         if not len(self.held_out):
             line |= {"held_out": None, "trained_on": self.held_out_loss}
         where.losses, where.counted = 0.0, 0
+        assert self.lines is not None
+        self.lines.append(line)
         if self.folder and self.processes.first:
             self.folder.append(line)
             if better:

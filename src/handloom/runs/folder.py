@@ -29,12 +29,13 @@ import numpy as np
 import handloom
 from handloom.core import HandloomError
 from handloom.core.arrays import Arrays
+from handloom.core.checks import parse_json
 from handloom.core.files import digest, one_line, what_is, write_atomically
 from handloom.tasks.catalogue import is_rule, users_file
 from handloom.tasks.of_model import COPIES
 from handloom.tasks.user_file import files_beside
 
-Found = TypeVar("Found")
+Read = TypeVar("Read")
 
 RUNS = Path("runs")  # where runs are by default
 ABOUT = "run.json"
@@ -149,7 +150,8 @@ class Folder:
         about["kind"] = is_a = kind_of(about)
         if kind is not None and is_a is not None and is_a != kind:
             raise HandloomError(
-                f"{self.path} is a run of {is_a} (expected a run of {kind}); resume it with {is_a}, or name another"
+                f"{self.path} is a run of {is_a} (expected a run of {kind}); resume it with {is_a}, or name another",
+                ("resume", str(self.path)),
             )
         if missing := sorted(set(needed) - set(about)):
             raise damaged(self.path / ABOUT, f"it has no {', '.join(missing)}")
@@ -165,8 +167,8 @@ class Folder:
         """Read a JSON object and check its digest."""
         path = self.open(self.path).path / name
         try:
-            return unsealed(json.loads(path.read_text("utf-8")), self.copies() if name == ABOUT else {})
-        except (OSError, ValueError, TypeError, RecursionError) as error:
+            return unsealed(parse_json(path.read_text("utf-8")), self.copies() if name == ABOUT else {})
+        except (OSError, ValueError, TypeError) as error:
             raise damaged(path, one_line(error)) from error
 
     # Checkpoints
@@ -183,9 +185,9 @@ class Folder:
 
     def position(self) -> dict[str, Any] | None:
         """The position of the run at its last checkpoint, from the head of the file alone."""
-        return self.from_checkpoint(lambda file: dict(json.loads((file.metadata() or {})["where"])))
+        return self.from_checkpoint(lambda file: dict(parse_json((file.metadata() or {})["where"])))
 
-    def from_checkpoint(self, read: Callable[[Any], Found]) -> Found | None:
+    def from_checkpoint(self, read: Callable[[Any], Read]) -> Read | None:
         from safetensors import SafetensorError, safe_open
 
         path = self.path / CHECKPOINT
@@ -194,7 +196,7 @@ class Folder:
         try:
             with safe_open(path, framework="numpy") as file:
                 return read(file)
-        except (OSError, SafetensorError, ValueError, TypeError, KeyError, RecursionError) as error:
+        except (OSError, SafetensorError, ValueError, TypeError, KeyError) as error:
             raise damaged(path, one_line(error)) from error
 
     # Lines
@@ -218,17 +220,23 @@ class Folder:
             lines.pop()
         return [read_line(path, number, line) for number, line in enumerate(lines, 1)]
 
-    def last_line(self, name: str = METRICS) -> dict[str, Any]:
-        """The last whole line of a file, read from its end; empty if there is none."""
-        path = self.path / name
+    def last_line(self, name: str = METRICS) -> tuple[dict[str, Any], str | None]:
+        """The last line of a file that is not damaged, read from its end, empty if there is none; and what is wrong
+        with the very last line, if it is damaged. (One that was cut off is left out.)"""
+        path, problem = self.path / name, None
         if what_is(path) != "file":
-            return {}
+            return {}, None
         with open(path, "rb") as file:
             file.seek(max(0, path.stat().st_size - TAIL))
             lines = file.read().splitlines(keepends=True)
         if lines and is_cut_off(lines[-1]):
             lines.pop()
-        return read_line(path, None, lines[-1]) if lines else {}
+        for line in reversed(lines):
+            try:
+                return read_line(path, None, line), problem
+            except HandloomError as error:
+                problem = problem or str(error)
+        return {}, problem
 
     def rewrite(self, lines: Iterable[Mapping[str, Any]], name: str = METRICS) -> None:
         """Replace all lines of a file: those after the last checkpoint will be written again."""
@@ -261,7 +269,7 @@ def read_checkpoint(file: Any) -> tuple[Arrays, dict[str, Any]]:
         raise ValueError("its metadata must be where and sha256")
     if about.get("sha256") not in (None, digest({"where": about["where"]}, arrays)):
         raise ValueError("its sha256 does not match")
-    return arrays, json.loads(about["where"])
+    return arrays, parse_json(about["where"])
 
 
 def damaged(path: Path, why: str) -> HandloomError:
@@ -290,8 +298,8 @@ def as_line(values: Mapping[str, Any]) -> str:
 def read_line(path: Path, number: int | None, line: bytes) -> dict[str, Any]:
     """A JSON line of a file; its number, None for the last, is for the error."""
     try:
-        return unsealed(json.loads(line), {})
-    except (ValueError, RecursionError) as error:
+        return unsealed(parse_json(line), {})
+    except ValueError as error:
         place = "its last line" if number is None else f"line {number}"
         raise HandloomError(f"{path}, {place}, is damaged: {one_line(error)}; remove it") from error
 
@@ -351,8 +359,10 @@ def check_free(path: Path) -> None:
     """Raise an error if a folder holds anything."""
     if what_is(path) == "nothing" or (what_is(path) == "folder" and (never_started(path) or not any(path.iterdir()))):
         return
-    resume = ", or resume the run in it" if what_is(path / ABOUT) == "file" else ""
-    raise HandloomError(f"{path} exists already; name another folder{resume}")
+    if what_is(path / ABOUT) == "file":
+        text = f"{path} exists already; name another folder, or resume the run in it"
+        raise HandloomError(text, ("resume", str(path)))
+    raise HandloomError(f"{path} exists already; name another folder", ("new folder", str(path)))
 
 
 def never_started(path: Path) -> bool:

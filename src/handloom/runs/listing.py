@@ -9,7 +9,7 @@ hundreds are listed in a moment. Damaged runs are listed too, with what is wrong
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,7 @@ class Run:
     loss: float | None = None
     success: float | None = None  # None for a text file: it has no rule
     best: float | None = None
-    damaged: str | None = None  # what is wrong with it
+    damaged: str | None = None  # what is wrong with it; it may still have the values of an earlier line
 
     def to_json(self) -> dict[str, Any]:
         return {"run": str(self.path), **{k: v for k, v in vars(self).items() if k != "path"}}
@@ -45,7 +45,8 @@ class Run:
 def runs_in(folder: Path) -> list[Run]:
     """All runs in a folder and its subfolders, by name; or the run that the folder itself is."""
     if what_is(folder) != "folder":
-        raise HandloomError(f"{folder} is not a folder of runs (expected an existing folder); train a model first")
+        text = f"{folder} is not a folder of runs (expected an existing folder); train a model first"
+        raise HandloomError(text, ("train", str(folder)))
     return [read_run(path) for path in run_folders(folder)]
 
 
@@ -76,13 +77,13 @@ def read_run(path: Path) -> Run:
     """What a run has reached, or what is wrong with it."""
     folder = Folder(path)
     try:
-        about, last = folder.about(needed=["settings"]), folder.last_line()
+        about, (last, problem) = folder.about(needed=["settings"]), folder.last_line()
         if about["kind"] not in KINDS:
             raise HandloomError(f"{ABOUT}: no kind of run {shown(about['kind'])} (expected {' or '.join(KINDS)})")
-        return KINDS[about["kind"]](folder, about, last)
+        return replace(KINDS[about["kind"]](folder, about, last), damaged=problem and problem.removeprefix(f"{path}/"))
     except HandloomError as error:
         return Run(path, damaged=str(error).removeprefix(f"{path}/"))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         return Run(path, damaged=f"{ABOUT} or metrics.jsonl is damaged: {one_line(error)}")
 
 

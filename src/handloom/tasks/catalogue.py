@@ -25,11 +25,11 @@ from handloom.core.errors import shown
 from handloom.core.finding import is_program, nearest
 from handloom.core.registry import offered
 from handloom.tasks.language import Language
-from handloom.tasks.naming import Entry, given, written
+from handloom.tasks.naming import Entry, given, python_file, written
 from handloom.tasks.naming import parameters as parameters_of
 from handloom.tasks.task import Task
 from handloom.tasks.textfile import text_file
-from handloom.tasks.user_file import Wanted, defined, python_file
+from handloom.tasks.user_file import Wanted, defined
 
 TASKS = {
     "strings": Entry("random strings under a rule such as s[13]==s[22]", "strings:strings"),
@@ -49,7 +49,7 @@ TASKS = {
     "search": Entry("what followed the last tokens when they occurred before", "search:search"),
     "lookup": Entry("the value of a key in a random table", "lookup:lookup"),
     "sum": Entry("the sum of two digits, modulo their base", "sums:digit_sum"),
-    "modular-sum": Entry("the last digit of the sum of two numbers", "sums:modular_addition"),
+    "modular-sum": Entry("the last digit of the sum of two numbers", "sums:last_digit_of_sum"),
     "message": Entry("a message, or the rest of it", "message:message"),
     "ascii-message": Entry("the same in an alphabet of 256 characters", "message:ascii_message"),
     "gcd": Entry("the greatest common divisor of two numbers", "numbers:gcd"),

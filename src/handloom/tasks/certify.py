@@ -80,9 +80,11 @@ def task_to_check(model: Model, task: Task | str | None, folder: Path | None) ->
     """The task to check a model against, if that is possible."""
     chosen: Any = catalogue.task(task) if isinstance(task, str) else task or task_of(model, folder)
     if chosen is None:
-        raise HandloomError("the model's notes name no task, so that it is not known; name it, as in addition:digits=2")
+        text = "the model's notes name no task, so that it is not known; name it, as in addition:digits=2"
+        raise HandloomError(text, ("name task", ""))
     if not isinstance(chosen, Task):
-        raise HandloomError("a task of strings has no questions with right answers to certify; judge samples instead")
+        text = "a task of strings has no questions with right answers to certify; judge samples instead"
+        raise HandloomError(text, ("judge samples", ""))
     if tuple(model.vocab.tokens) != tuple(chosen.vocab.tokens):
         raise HandloomError(
             f"the model's tokens are not the task's: {model.vocab.sample()} against {chosen.vocab.sample()}"

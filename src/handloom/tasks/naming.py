@@ -11,9 +11,11 @@ The parameters are those of the function that makes the thing; each has a defaul
 
 import inspect
 import math
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from handloom.core import HandloomError
@@ -123,3 +125,9 @@ def written(name: str, values: Mapping[str, Any]) -> str:
     """
     text = ",".join(f"{key}={value}" for key, value in values.items() if value is not None)
     return f"{name}:{text}" if text else name
+
+
+def python_file(name: str) -> tuple[Path, str] | None:
+    """The file and the parameters of `my_task.py:n=12`, if the file exists."""
+    python = re.fullmatch(r"(.+?\.py)(?::(.*))?", name, re.DOTALL)
+    return (Path(python[1]), python[2] or "") if python and os.path.isfile(python[1]) else None

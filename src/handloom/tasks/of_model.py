@@ -44,7 +44,7 @@ def task_of(model: LanguageModel, path: str | os.PathLike[str] | None = None) ->
     try:
         return known_task(name, parameters) if parameters else task_of_name(name, folder)
     except HandloomError as error:
-        raise HandloomError(f"the task that the model's notes name: {error}") from error
+        raise HandloomError(f"the task that the model's notes name: {error}", error.remedy) from error
 
 
 def task_of_name(name: str, folder: Path | None) -> Task | Language:
@@ -54,7 +54,8 @@ def task_of_name(name: str, folder: Path | None) -> Task | Language:
     if name.startswith(PROBLEM):
         raise HandloomError(
             f"{shown(name.removeprefix(PROBLEM))} is a problem of discovery, whose constructions have scores and "
-            "not right answers; name a task to hold the model against"
+            "not right answers; name a task to hold the model against",
+            ("name task", ""),
         )
     return from_file(*find_task_file(name, folder))
 

@@ -28,7 +28,7 @@ def addition(digits: int = 3) -> Task:
     return padded(digits, sum_vocab(), lambda a, b: spell(a + b, digits + 1), lambda: carries(digits))
 
 
-def modular_addition(digits: int = 2) -> Task:
+def last_digit_of_sum(digits: int = 2) -> Task:
     """The last digit of the sum of two numbers of that many digits."""
     return padded(digits, sum_vocab(), lambda a, b: [(a + b) % 10], lambda: carries(digits))
 
@@ -75,7 +75,7 @@ def pairs(
     hard: Callable[[], Iterable[Pair]],
 ) -> Task:
     """A task about two numbers of up to that many digits: how a question is written and read, and its answer."""
-    check_longest(f"digits={shown(digits)}", 4 * whole("digits", digits, 1))
+    check_longest(f"digits={shown(digits)}", 3 * whole("digits", digits, 1) + 3)
     most = 10**digits
 
     def oracle(ids: Ids) -> Ids | None:

@@ -107,9 +107,9 @@ def whole_within(name: str, value: int, least: int, most: int) -> int:
 
 
 def check_longest(what: str, tokens: int) -> None:
-    """Raise an error about parameters, named in `what`, that make inputs longer than can be run."""
+    """Raise an error about parameters, named in `what`, that make inputs and answers longer than can be run."""
     if tokens > LONGEST:
-        raise HandloomError(f"{what}: inputs of {counted(tokens)} tokens (expected up to {LONGEST:,}); choose smaller")
+        raise HandloomError(f"{what}: texts of {counted(tokens)} tokens (expected up to {LONGEST:,}); choose smaller")
 
 
 def count_of_sequences(values: int, longest: int) -> int | None:

@@ -7,8 +7,6 @@ files beside it. Two files may each have a `helper.py` of their own: modules bes
 import ast
 import functools
 import importlib
-import os
-import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator
@@ -35,12 +33,6 @@ class Wanted:
             f"define {self.name}, {self.words}, or a function {self.name}() that makes one, "
             f"as examples/{self.name}.py does"
         )
-
-
-def python_file(name: str) -> tuple[Path, str] | None:
-    """The file and the parameters of `my_task.py:n=12`, if the file exists."""
-    python = re.fullmatch(r"(.+?\.py)(?::(.*))?", name, re.DOTALL)
-    return (Path(python[1]), python[2] or "") if python and os.path.isfile(python[1]) else None
 
 
 def defined(path: Path, wanted: Wanted, parameters: bool) -> Callable[..., Any]:

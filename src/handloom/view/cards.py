@@ -1,4 +1,4 @@
-"""What a notebook shows of a value: a small picture of a Model, a Trace, a Certificate, a Training or a Record.
+"""What a notebook shows of a value: a small picture of a Model, a Trace, a Certificate, a Training, or records.
 
     html(program("addition"))       # the text of a <div> with its style in it
 
@@ -6,6 +6,7 @@ These classes ask for it in `_repr_html_`. Every picture is bounded in size, nee
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,11 +21,14 @@ from handloom.view.svg.charts import Curve, chart, exact, finite
 from handloom.view.svg.heatmap import small
 
 if TYPE_CHECKING:
+    from handloom.discover.problem import Problem
+    from handloom.discover.records.selection import Records
     from handloom.discover.records.store import Record
     from handloom.learn.training import Training
 
 MOST_CELLS = 48  # positions and dimensions of a picture of a trace
 MOST_PATTERNS, MOST_STREAMS, MOST_SITES = 16, 12, 400
+MOST_RECORDS = 50
 MOST_LETTERS = 400  # of a construction that cannot be drawn
 
 
@@ -53,15 +57,18 @@ def model_card(model: Model) -> str:
 
 
 def trace_card(trace: Trace) -> str:
-    """The patterns and the stream as small heat maps, and all sites with their shapes; of a batch the first."""
+    """The tokens, the patterns and the stream as small heat maps, and all sites with their shapes; of a batch the
+    first."""
     ids = to_numpy(trace.tokens)
     batch = max(0, ids.ndim - 1)
     more = f", the first of {ids[..., 0].size} texts is drawn" if batch else ""
     words = f"{len(trace)} site{'' if len(trace) == 1 else 's'}, {ids.shape[-1] if ids.ndim else 0} tokens{more}"
     patterns, streams = list(drawn_patterns(trace, batch)), list(drawn_streams(trace, batch))
+    names = [trace.vocab.tokens[int(i)] for i in ids[(0,) * batch][:MOST_CELLS]] if trace.vocab and ids.ndim else []
+    labels = f"<p>{' '.join(f'<code>{line(name)}</code>' for name in names)}</p>" if names else ""
     sites = [(site, " × ".join(map(str, array.shape))) for site, array in list(trace.items())[:MOST_SITES]]
     return (
-        f"<h3>Trace</h3><p>{words}</p>"
+        f"<h3>Trace</h3><p>{words}</p>{labels}"
         + side("Attention: a row is a position that looks", patterns, MOST_PATTERNS)
         + side("The stream: a row per position, each direction on its own scale", streams, MOST_STREAMS)
         + (f"<details><summary>All sites and their shapes</summary>{table(sites)}</details>" if sites else "")
@@ -123,8 +130,7 @@ def certificate_card(certificate: Certificate) -> str:
 
 def training_card(training: "Training") -> str:
     """Success and loss over the steps, and where the run stands."""
-    lines = training.folder.lines() if training.folder else []
-    lines = [kept for kept in lines if isinstance(kept.get("step"), int)]
+    lines = [kept for kept in training.lines or [] if isinstance(kept.get("step"), int)]
     steps = [kept["step"] for kept in lines]
 
     def curve(name: str, look: str, key: str) -> Curve:
@@ -147,29 +153,48 @@ def record_card(record: "Record") -> str:
     from handloom.discover.records.origin import came_from, started_from
 
     origin = ", ".join(filter(None, (came_from(record.origin), started_from(record.origin))))
+    problem = problem_of_ours(record)
+    known = [] if problem is None or problem.best_known is None else [("best known", exact(problem.best_known))]
     rows = [
         ("problem", record.problem),
+        *known,
         ("verified", f"{record.verified}, by handloom {record.version}"),
         ("origin", origin or "not recorded"),
         ("record", record.id),
     ]
     score = f'<p><span class="score">{exact(record.score)}</span></p>'
-    return f'<div class="facing"><div><h3>Record</h3>{score}{table(rows)}</div>{construction(record)}</div>'
+    return f'<div class="facing"><div><h3>Record</h3>{score}{table(rows)}</div>{construction(record, problem)}</div>'
 
 
-def construction(record: "Record") -> str:
-    """Its picture, if its problem is one of ours: showing a record does not run a user's file. Otherwise its text."""
+def problem_of_ours(record: "Record") -> "Problem | None":
+    """Its problem, if that is one of ours: showing a record does not run a user's file."""
     from handloom.discover.catalogue import PROBLEMS, problem_named
+
+    if record.problem.partition(":")[0] not in PROBLEMS:
+        return None
+    with suppress(HandloomError):  # of another version
+        return problem_named(record.problem)
+    return None
+
+
+def construction(record: "Record", problem: "Problem | None") -> str:
+    """The picture of a construction, if its problem is known, otherwise its text."""
     from handloom.view.svg.constructions import construction_drawing
 
-    if record.problem.partition(":")[0] in PROBLEMS:
-        try:
-            space = problem_named(record.problem).space
-            return figure(construction_drawing(space, space.read(record.construction)))
-        except HandloomError:  # of another version
-            pass
+    if problem is not None:
+        with suppress(HandloomError):  # of another version
+            return figure(construction_drawing(problem.space, problem.space.read(record.construction)))
     text = str(record.construction)
     return f"<p><code>{line(text if len(text) <= MOST_LETTERS else text[:MOST_LETTERS] + ' …')}</code></p>"
+
+
+def records_card(records: "Records") -> str:
+    """A table: of each record its number, problem, score and origin."""
+    from handloom.discover.records.origin import came_from
+
+    rows = [(one.id, one.problem, exact(one.score), came_from(one.origin)) for one in records[:MOST_RECORDS]]
+    more = f", the first {MOST_RECORDS} are shown" if len(records) > MOST_RECORDS else ""
+    return f"<h3>Records</h3><p>{len(records):,}{more}</p>{table([('record', 'problem', 'score', 'origin'), *rows])}"
 
 
 CARDS: dict[str, Any] = {
@@ -178,4 +203,5 @@ CARDS: dict[str, Any] = {
     "Certificate": certificate_card,
     "Training": training_card,
     "Record": record_card,
+    "Records": records_card,
 }

@@ -10,9 +10,8 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from handloom.cli.live.progress import PAUSE, screen
-from handloom.cli.live.training import REFRESH, duration
-from handloom.discover.loop.progress import Progress
+from handloom.cli.live.progress import PAUSE, REFRESH, duration, screen
+from handloom.discover.loop.report import DiscoveryReport
 from handloom.discover.records.origin import came_from
 from handloom.view.svg.charts import exact, finite, measured, short_number
 
@@ -41,7 +40,7 @@ class DiscoveryView:
         if self.live is not None:
             self.live.stop()
 
-    def __call__(self, progress: Progress) -> None:
+    def __call__(self, progress: DiscoveryReport) -> None:
         waited = time.monotonic() - self.last
         if self.live is not None:
             if waited >= REFRESH:
@@ -59,7 +58,7 @@ class DiscoveryView:
             print(line(progress), file=sys.stderr, flush=True)
 
 
-def line(p: Progress) -> str:
+def line(p: DiscoveryReport) -> str:
     """All in one line: 41 s: generation 4, sampling, best 28 (best known: 28; model, generation 4), 57 records."""
     words = [f"generation {p.generation}", p.stage, best_words(p), f"{p.record_count:,} records"]
     if p.loss is not None:
@@ -67,7 +66,7 @@ def line(p: Progress) -> str:
     return f"{duration(p.seconds)}: {', '.join(words)}"
 
 
-def best_words(p: Progress) -> str:
+def best_words(p: DiscoveryReport) -> str:
     if p.best is None:
         return "nothing found yet"
     known = [f"best known: {exact(p.best_known)}"] if p.best_known is not None else []
@@ -75,7 +74,7 @@ def best_words(p: Progress) -> str:
     return f"best {exact(p.best)}" + (f" ({about})" if about else "")
 
 
-def picture(p: Progress, width: int, height: int = 40) -> Any:
+def picture(p: DiscoveryReport, width: int, height: int = 40) -> Any:
     """What is shown on a terminal of that size."""
     from rich.console import Group
     from rich.table import Table
@@ -93,7 +92,7 @@ def picture(p: Progress, width: int, height: int = 40) -> Any:
     return table
 
 
-def story(p: Progress, room: int) -> list["Text"]:
+def story(p: DiscoveryReport, room: int) -> list["Text"]:
     """The words, the bars and the curves, line by line."""
     from rich.text import Text
 
@@ -107,7 +106,7 @@ def story(p: Progress, room: int) -> list["Text"]:
     return [*lines, Text(counts, style="dim"), Text(), *curves(p.lines, room)]
 
 
-def timing(p: Progress, room: int) -> "Text":
+def timing(p: DiscoveryReport, room: int) -> "Text":
     """The share of the time that is over."""
     from rich.text import Text
 
@@ -117,7 +116,7 @@ def timing(p: Progress, room: int) -> "Text":
     return bar(p.seconds / p.limit if p.limit > 0 else 1.0, room - len(left), "green") + Text(left)
 
 
-def stage(p: Progress, room: int) -> "Text":
+def stage(p: DiscoveryReport, room: int) -> "Text":
     """The current stage and its progress."""
     from rich.text import Text
 
@@ -172,7 +171,7 @@ def sparkline(values: Sequence[float | None], wide: int) -> str:
     return "".join(" " if value is None else BLOCKS[round((value - low) / span * top)] for value in few)
 
 
-def drawn(p: Progress, wide: int, tall: int) -> tuple["Text", int] | None:
+def drawn(p: DiscoveryReport, wide: int, tall: int) -> tuple["Text", int] | None:
     """The best construction in characters and its width, if it is a grid that fits."""
     from rich.text import Text
 

@@ -8,18 +8,18 @@ import time
 from types import TracebackType
 from typing import Any
 
-PATIENCE, PAUSE = 2.0, 10.0  # seconds
+PATIENCE, PAUSE, REFRESH = 2.0, 10.0, 0.1  # seconds: before a view, between lines, between pictures
 
 
-class Slowly:
-    """`with Slowly("decoding") as progress:` and call progress(done, most) from time to time."""
+class SlowProgress:
+    """`with SlowProgress("decoding") as progress:` and call progress(done, most) from time to time."""
 
     def __init__(self, what: str) -> None:
         self.what = what
         self.next = float("inf")  # until the first call: loading does not count
         self.bar: Any = None
 
-    def __enter__(self) -> "Slowly":
+    def __enter__(self) -> "SlowProgress":
         return self
 
     def __call__(self, done: int, most: int) -> None:
@@ -57,3 +57,10 @@ def screen() -> Any:
     live = Live(console=Console(stderr=True), auto_refresh=False, transient=True)
     live.start()
     return live
+
+
+def duration(seconds: float) -> str:
+    """A time for people: 40 s, 12 min, 3.5 h."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

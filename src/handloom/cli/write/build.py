@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from handloom.cli.arguments import JsonOption, print_json
+from handloom.cli.options import JsonOption, print_json
 
 
 def build(

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from handloom.cli.arguments import JsonOption, print_json
-from handloom.cli.live.progress import Slowly
+from handloom.cli.live.progress import SlowProgress
+from handloom.cli.options import JsonOption, print_json
 
 
 def encodings(
@@ -24,7 +24,7 @@ def encodings(
 
     from handloom.lab.encodings_figures import figures
 
-    with Slowly("figures drawn") as progress:
+    with SlowProgress("figures drawn") as progress:
         findings = figures(output, progress)
     if as_json:
         print_json([asdict(finding) for finding in findings])

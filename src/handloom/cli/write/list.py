@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 
-from handloom.cli.arguments import JsonOption, print_json
+from handloom.cli.options import JsonOption, print_json
 
 SIZES = ("total", "nonzero", "unique")
 

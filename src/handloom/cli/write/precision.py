@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from handloom.cli.arguments import JsonOption, print_json
-from handloom.cli.live.progress import Slowly
+from handloom.cli.live.progress import SlowProgress
+from handloom.cli.options import JsonOption, print_json
 
 
 def precision(
@@ -34,7 +34,7 @@ def precision(
 
     check_place(output)
     check_format(output)
-    with Slowly("tables tried") as progress:
+    with SlowProgress("tables tried") as progress:
         results = evaluate(**(QUICK if quick else {}), seed=seed, progress=progress)
     draw_precision(results, output)
     if as_json:

@@ -5,8 +5,8 @@ The sources beside this file are built when handloom is installed, and docs/nati
 
 It computes logits and decodes. It records no sites and takes no edits; the reference and torch do.
 
-Public: what every engine has (core/engines.py), `forward`, `Decoder` and `decode`; `reason_against`,
-`library` and `describe`; and for the native trainer `check`, `lanes`, `threads`, `held` and `fine`, with `layout.py`.
+Public: what every engine has (core/engines.py), `forward`, `Decoder` and `decode`; `reason_against`, `library` and
+`describe`; and for the native trainer `library_for`, `lanes`, `thread_count`, `held` and `fine`, with `layout.py`.
 """
 
 import os
@@ -55,7 +55,7 @@ def reason_against(config: Config) -> str | None:
     return None
 
 
-def check(config: Config) -> Library:
+def library_for(config: Config) -> Library:
     """The library, if it can run such a model."""
     if reason := reason_against(config):
         raise HandloomError(f"the native engine cannot run this model: {reason}; use torch")
@@ -64,7 +64,7 @@ def check(config: Config) -> Library:
     return found
 
 
-def threads() -> int:
+def thread_count() -> int:
     """As many as OMP_NUM_THREADS says, by default one per core; up to MAX_THREADS."""
     wanted = os.environ.get("OMP_NUM_THREADS", "")
     if wanted.isdigit() and int(wanted):
@@ -83,7 +83,7 @@ def describe() -> str:
     """The engine in a few words."""
     found = library()
     assert found is not None
-    cores = threads()
+    cores = thread_count()
     return f"vectors of {found.vector_width()}, {cores} thread{'s' if cores > 1 else ''}"
 
 
@@ -91,10 +91,10 @@ class Runner:
     """A model, loaded into the engine."""
 
     def __init__(self, model: Model) -> None:
-        self.library, self.config = check(model.config), model.config
+        self.library, self.config = library_for(model.config), model.config
         weights = Layout(self.library, model.config).joined(dict(model.flat))
         positions, struct = fixed_positions(model.config), config_struct(model.config)
-        self.handle = held(self.library.runner(byref(struct), pointer(weights), pointer(positions), threads()))
+        self.handle = held(self.library.runner(byref(struct), pointer(weights), pointer(positions), thread_count()))
 
     def __del__(self) -> None:
         if getattr(self, "handle", None):

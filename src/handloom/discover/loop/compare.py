@@ -9,7 +9,6 @@ import os
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
@@ -18,8 +17,7 @@ from typing import Any
 from handloom.core import HandloomError
 from handloom.discover.catalogue import problem_named
 from handloom.discover.loop.plan import Plan
-from handloom.discover.loop.progress import Progress
-from handloom.discover.loop.setup import Setup, ignore
+from handloom.discover.loop.setup import Setup, Watch, ignore
 from handloom.discover.loop.start import Discovery
 from handloom.discover.loop.state import State
 from handloom.discover.problem import Number, Problem
@@ -111,7 +109,7 @@ def compare(
     seconds: float,
     seeds: int,
     choices: dict[str, Any],
-    watch: Callable[[Progress], None] = ignore,
+    watch: Watch = ignore,
 ) -> Comparison:
     """Both ways with each of the seeds; `seconds` are of a machine with all its cores at work."""
     if seeds < 2:
@@ -129,7 +127,7 @@ def cpu_clock() -> float:
     return time.process_time() / (os.cpu_count() or 1)
 
 
-def trial(problem: Problem, plan: Plan, seconds: float, watch: Callable[[Progress], None]) -> Trial:
+def trial(problem: Problem, plan: Plan, seconds: float, watch: Watch) -> Trial:
     """One run, with a store of its own, so that nothing is known before."""
     with tempfile.TemporaryDirectory() as folder:
         store = Store.open(Path(folder) / "records.sqlite")

@@ -73,14 +73,14 @@ class Threads:
                     ready.update([done.get(timeout=WAIT)])
                 except queue.Empty:
                     continue
-            yield result_of(ready.pop(number))
+            yield value_or_raise(ready.pop(number))
 
     def close(self) -> None:
         for _ in range(self.workers):
             self.tasks.put(None)
 
 
-def result_of(result: Any) -> Any:
+def value_or_raise(result: Any) -> Any:
     """A worker's result; if it is an error, raise it."""
     if isinstance(result, HandloomError):
         raise result

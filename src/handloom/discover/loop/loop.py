@@ -16,7 +16,7 @@ from contextlib import closing
 
 from handloom.discover.loop.executors import Executor, executor_for
 from handloom.discover.loop.model_turn import adapt_temperature, propose, train_model
-from handloom.discover.loop.progress import Stage, statistics_of
+from handloom.discover.loop.report import Stage, statistics_of
 from handloom.discover.loop.schedule import luby, next_attempt, next_seed
 from handloom.discover.loop.setup import Setup
 from handloom.discover.loop.state import Line, State, deadline, over, save_state, show_progress
@@ -113,7 +113,7 @@ def improve(setup: Setup, state: State, executor: Executor, starts: Sequence[Con
     attempts = [
         Attempt(ANY, next_seed(setup, state), setup.plan.steps * luby(i), start) for i, start in enumerate(starts, 1)
     ]
-    return list(made(setup, state, executor, attempts, "model", "improving"))
+    return list(make_attempts(setup, state, executor, attempts, "model", "improving"))
 
 
 def search(setup: Setup, state: State, executor: Executor, count: int, from_pool: bool) -> list[Number]:
@@ -121,14 +121,14 @@ def search(setup: Setup, state: State, executor: Executor, count: int, from_pool
     scores: list[Number] = []
     for first in range(0, count, ROUND):
         attempts = [next_attempt(setup, state, from_pool) for _ in range(min(ROUND, count - first))]
-        outcomes = made(setup, state, executor, attempts, "search", "searching", first, count)
+        outcomes = make_attempts(setup, state, executor, attempts, "search", "searching", first, count)
         scores += [outcome.result.score for outcome in outcomes]
         if over(setup, state):
             break
     return scores
 
 
-def made(
+def make_attempts(
     setup: Setup,
     state: State,
     executor: Executor,

@@ -3,8 +3,6 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from handloom.core import HandloomError
-from handloom.core.errors import shown
 from handloom.learn.settings import MODEL, RUN, SEARCH, check_fields, checked, setting
 
 AUTO = "auto"
@@ -37,6 +35,8 @@ class Plan:
     def __post_init__(self) -> None:
         check_fields(self)
         if self.tokens not in (AUTO, "cells", "sparse", "bpe"):
+            from handloom.core.errors import HandloomError, shown
+
             raise HandloomError(f"tokens={shown(self.tokens)} must be cells, sparse or bpe, or auto to have it chosen")
 
     def to_json(self) -> dict[str, Any]:

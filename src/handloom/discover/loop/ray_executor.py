@@ -23,7 +23,7 @@ from typing import Any
 
 from handloom.core import HandloomError, Model
 from handloom.core.files import one_line
-from handloom.discover.loop.executors import Executor, Lost, result_of
+from handloom.discover.loop.executors import Executor, Lost, value_or_raise
 from handloom.discover.model.proposer import Part, draw_part
 from handloom.discover.problem import Problem
 from handloom.discover.search.attempts import Attempt, Outcome, Searches
@@ -148,7 +148,7 @@ class Tasks:
                         sent = waiting.popleft()
                         running[send(sent)] = sent
                     self.collect(running, ready, waiting, lost)
-                yield result_of(ready.pop(number))
+                yield value_or_raise(ready.pop(number))
         except (self.ray.exceptions.RayError, ConnectionError) as error:
             raise Lost(f"the cluster of Ray is lost: {one_line(error)}") from error
         finally:
@@ -193,7 +193,7 @@ def make_attempt(problem: list[Any], symmetries: tuple[str, ...], attempt: Attem
         try:
             return searches_of(problem[0], symmetries).attempt(attempt)
         except Exception as error:
-            return result_of(error)
+            return value_or_raise(error)
     except HandloomError as error:
         return HandloomError(str(error))
 

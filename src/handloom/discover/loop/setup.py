@@ -9,14 +9,16 @@ from handloom.core import HandloomError
 from handloom.core.errors import shown
 from handloom.discover.loop.executors import WORKERS
 from handloom.discover.loop.plan import AUTO, Plan
-from handloom.discover.loop.progress import Progress
+from handloom.discover.loop.report import DiscoveryReport
 from handloom.discover.problem import Number, Problem
 from handloom.discover.records.store import Store
 from handloom.discover.search.attempts import symmetry_names
 from handloom.runs import Folder, check_device
 
+Watch = Callable[[DiscoveryReport], None]
 
-def ignore(progress: Progress) -> None:
+
+def ignore(progress: DiscoveryReport) -> None:
     """Nobody watches."""
 
 
@@ -35,7 +37,7 @@ class Setup:
     device: str = "cpu"  # where the model is trained
     now: Callable[[], float] = time.monotonic  # the clock
     began: float | None = None  # by this clock; by default, when the workers are ready
-    watch: Callable[[Progress], None] = ignore
+    watch: Watch = ignore
 
     def __post_init__(self) -> None:
         check_device(self.device)

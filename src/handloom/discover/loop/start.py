@@ -10,7 +10,7 @@ page.html             the run as a page
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,14 +22,14 @@ from handloom.discover.loop.executors import Lost
 from handloom.discover.loop.ledger import RECORDS
 from handloom.discover.loop.loop import run
 from handloom.discover.loop.plan import Plan
-from handloom.discover.loop.progress import Progress
-from handloom.discover.loop.setup import Setup
+from handloom.discover.loop.setup import Setup, Watch, ignore
 from handloom.discover.loop.state import STATE, Line, State, restored
 from handloom.discover.model.torchrun import join
 from handloom.discover.problem import Problem
 from handloom.discover.records.store import Record, Store
+from handloom.learn.settings import options_of, with_help
 from handloom.runs.folder import PROBLEM_COPY, Folder, damaged
-from handloom.tasks.user_file import python_file
+from handloom.tasks.naming import python_file
 
 PathText = str | os.PathLike[str]
 
@@ -46,9 +46,9 @@ class Discovery:
         best = f"best {self.best.score:,}" if self.best else "nothing found yet"
         return f"<Discovery: {self.setup.problem}, {best}, {self.generation} generation{'s' * (self.generation != 1)}>"
 
-    def run(self, watch: Callable[[Progress], None] | None = None) -> "Discovery":
+    def run(self, watch: Watch = ignore) -> "Discovery":
         """Run until a limit is reached or Ctrl-C. `watch` is called several times per second."""
-        self.setup = replace(self.setup, watch=watch) if watch else self.setup
+        self.setup = replace(self.setup, watch=watch)
         folder = self.setup.folder
         try:
             run(self.setup, self.state)
@@ -118,10 +118,29 @@ class Discovery:
         return self.state.clock.elapsed()
 
 
-def discover(problem: str | Problem, **how: Any) -> Discovery:
-    """Look for constructions: `seconds`, `generations` or `until` say when to stop, `store` and `folder` where to keep
-    what is found; everything else is a field of Plan. `discover("isosceles:n=10", seconds=5).best.score`"""
-    return begin(problem, **how).run()
+def discover(
+    problem: str | Problem,
+    *,
+    seconds: float | None = None,
+    generations: int | None = None,
+    until: float | None = None,
+    store: PathText = "records.sqlite",
+    folder: PathText | bool | None = None,
+    on: str = "threads",
+    device: str = "cpu",
+    watch: Watch = ignore,
+    **plan: Any,
+) -> Discovery:
+    """Search for constructions of a problem, given by its name or as a Problem, until `seconds`, `generations` or the
+    score `until` is reached, or until Ctrl-C. Every record is verified and kept in `store`, by default the file
+    records.sqlite in the current folder; with folder=True the run also has a folder under runs/, from which it can be
+    resumed. `on` is threads or ray, `device` is where the model trains. `watch` is called with a DiscoveryReport
+    several times per second; watch=print shows them. The other options, with their defaults:"""
+    where: dict[str, Any] = {"store": store, "folder": folder, "on": on, "device": device}
+    return begin(problem, seconds=seconds, generations=generations, until=until, **where, **plan).run(watch)
+
+
+with_help(discover, options_of(Plan))
 
 
 def begin(

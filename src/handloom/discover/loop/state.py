@@ -8,7 +8,7 @@ from typing import Any
 from handloom.core.files import what_is
 from handloom.discover.loop.ledger import Ledger
 from handloom.discover.loop.model_turn import ModelState
-from handloom.discover.loop.progress import Progress, Stage
+from handloom.discover.loop.report import DiscoveryReport, Stage
 from handloom.discover.loop.setup import Setup
 from handloom.runs import Clock, Folder
 
@@ -113,7 +113,7 @@ def show_progress(setup: Setup, state: State, stage: Stage, done: float) -> None
     state.shown = stage, done, now
     best, space = state.ledger.best, setup.problem.space
     setup.watch(
-        Progress(
+        DiscoveryReport(
             problem=str(setup.problem),
             stage=stage,
             seconds=state.clock.elapsed(),

@@ -30,8 +30,7 @@ from handloom.core.errors import shown
 from handloom.core.seeds import Elsewhere, Use, generator
 from handloom.discover.model.codec import Codec
 from handloom.learn.data import Strings, rows_of_step
-from handloom.learn.kinds import config_for
-from handloom.learn.learner import Learner, Transformer
+from handloom.learn.learner import Learner, Transformer, config_for
 from handloom.learn.settings import Settings
 from handloom.learn.stepper import Stepper
 from handloom.runs.folder import Folder

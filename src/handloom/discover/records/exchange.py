@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from handloom.core import HandloomError
+from handloom.core.checks import parse_json
 from handloom.core.errors import shown
 from handloom.core.files import one_line
 from handloom.discover.records.origin import came_from, started_from
@@ -102,10 +103,10 @@ def written_in(path: Path) -> list[Written]:
     if path.suffix.lower() != ".json":
         return written_in_text(text)
     try:
-        return written_in_json(json.loads(text))
+        return written_in_json(parse_json(text))
     except HandloomError as error:
         raise HandloomError(f"{path}: {error}") from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise HandloomError(f"{path} is not JSON: {one_line(error)}") from error
 
 
@@ -189,8 +190,8 @@ def in_paragraph(space: Space, lines: tuple[str, ...]) -> Iterable[Any]:
 def as_word(space: Space, line: str) -> str:
     if line.startswith('"') and ('"' not in space.index or len(line) != space.length):
         try:
-            return str(json.loads(line))
-        except (ValueError, RecursionError):
+            return str(parse_json(line))
+        except ValueError:
             return line
     return line if any(letter.isspace() for letter in space.elements) else "".join(line.split())
 

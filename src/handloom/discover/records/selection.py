@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from handloom.core import HandloomError
+from handloom.core.registry import offered
 from handloom.discover.catalogue import PROBLEMS, problem_named
 from handloom.discover.problem import Problem
 from handloom.discover.records.store import Record, Store
@@ -23,16 +24,23 @@ from handloom.discover.records.store import Record, Store
 Asked = Problem | str | None  # a problem, its name, the part of the name before the parameters, its file; None: all
 
 
+class Records(list[Record]):
+    """A list of records, which a notebook shows as a table."""
+
+    def _repr_html_(self) -> str | None:
+        return offered("html")(self)
+
+
 def records(
     store: str | os.PathLike[str] = "records.sqlite",
     problem: Asked = None,
     best: int | None = None,
     newest: bool = False,
-) -> list[Record]:
+) -> Records:
     """The records of an existing store, problem by problem, the best first; with newest=True those found last first.
     `best` limits their number per problem."""
     found = select(Store.open(store, create=False), problem, best)
-    return sorted(found, key=lambda record: (record.found, record.id), reverse=True) if newest else found
+    return Records(sorted(found, key=lambda record: (record.found, record.id), reverse=True) if newest else found)
 
 
 def select(store: Store, asked: Asked = None, best: int | None = None) -> list[Record]:

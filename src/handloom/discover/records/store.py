@@ -31,6 +31,7 @@ from typing import Any
 
 from handloom import __version__
 from handloom.core import HandloomError
+from handloom.core.checks import parse_json
 from handloom.core.errors import shown
 from handloom.core.files import as_path, beside, check_place, one_line, what_is
 from handloom.core.registry import offered
@@ -103,7 +104,7 @@ class Store:
         if what_is(path) == "folder":
             raise HandloomError(f"{path} is a folder; name a file in it for the records")
         if what_is(path) == "nothing" and not create:
-            raise HandloomError(f"{path}: no such file of records; a discovery run creates one")
+            raise HandloomError(f"{path}: no such file of records; a discovery run creates one", ("discover", ""))
         if os.path.exists(path) and what_is(path) == "nothing":
             raise HandloomError(f"{path} cannot hold records: it is not a regular file; name another")
         store = cls(path, check_place(path) if what_is(path) == "nothing" else path.absolute(), patience)
@@ -191,9 +192,9 @@ class Store:
             return None
         found = self.rows("SELECT best FROM known WHERE problem = ?", problem)
         try:
-            value = json.loads(found[0][0]) if found else None
+            value = parse_json(found[0][0]) if found else None
             return value if is_score(value) else None
-        except (TypeError, ValueError, RecursionError):
+        except (TypeError, ValueError):
             return None
 
     def keep_best_known(self, problem: Problem) -> None:
@@ -228,7 +229,7 @@ class Store:
             return [as_record(row) for row in self.rows(f"SELECT id, {COLUMNS} FROM records {where}", *values)]
         except HandloomError:
             raise
-        except (TypeError, ValueError, RecursionError) as error:
+        except (TypeError, ValueError) as error:
             raise HandloomError(f"{self.path} is damaged: a record cannot be read ({one_line(error)})") from error
 
     def rows(self, query: str, *values: Any) -> list[Any]:
@@ -338,10 +339,10 @@ def as_json(what: str, value: Any) -> str:
 
 def as_record(row: tuple[Any, ...]) -> Record:
     id, problem, score, construction, key, found, verified, version, origin, parent = row
-    number, about = json.loads(score), json.loads(origin)
+    number, about = parse_json(score), parse_json(origin)
     if not isinstance(number, int | float) or not isinstance(about, dict):
         raise ValueError(f"record {id} has no score or no origin")
     if "start" not in about:  # earlier versions guessed the parent by similarity
         parent = None
         about.pop("parent", None)
-    return Record(id, problem, number, json.loads(construction), key, found, verified, version, about, parent)
+    return Record(id, problem, number, parse_json(construction), key, found, verified, version, about, parent)

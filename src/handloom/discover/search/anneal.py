@@ -31,7 +31,7 @@ import numpy as np
 from handloom.core import HandloomError
 from handloom.core.arrays import Array
 from handloom.core.checks import is_number
-from handloom.core.errors import shown, told
+from handloom.core.errors import in_users_code, shown, told
 from handloom.discover.problem import Number, Problem, arity, exact_score, score_argument
 from handloom.discover.search.compiling import fast, kernel, numba_error
 from handloom.discover.search.moves import (
@@ -135,11 +135,8 @@ class Annealer:
         self.worth(flat)
         if self.problem.guide is None:
             return
-        try:
-            with np.errstate(all="ignore"):
-                value = self.problem.guide(score_argument(self.problem.space, self.read(flat)))
-        except Exception as error:
-            raise HandloomError(f"{self.problem}: its guide: {told(error)}") from error
+        with in_users_code(f"{self.problem}: its guide"), np.errstate(all="ignore"):
+            value = self.problem.guide(score_argument(self.problem.space, self.read(flat)))
         value = value.item() if hasattr(value, "item") else value
         if not is_number(value) or not math.isfinite(value):
             raise HandloomError(f"{self.problem}: its guide is {shown(value)}; it must be a finite number")
@@ -169,13 +166,8 @@ class Annealer:
 
     def worth(self, flat: Array) -> Number:
         """The exact score."""
-        try:
-            with np.errstate(all="ignore"):
-                return exact_score(self.problem, self.read(flat))
-        except HandloomError:
-            raise
-        except Exception as error:
-            raise HandloomError(f"{self.problem}: {told(error)}") from error
+        with in_users_code(str(self.problem)), np.errstate(all="ignore"):
+            return exact_score(self.problem, self.read(flat))
 
 
 def cycles(steps: int) -> Array:

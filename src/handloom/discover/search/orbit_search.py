@@ -60,12 +60,12 @@ class OrbitSearch:
         self.orbits, self.tables = orbits, tables
 
     def run(self, seed: int, steps: int, start: Construction | None = None, stop: Stop = never_stop) -> SearchResult:
-        state = begin(self.tables, seed, self.orbits_in(start or ()))
+        state = state_of_start(self.tables, seed, self.orbits_in(start or ()))
         done, chunk = 0, FIRST_CHUNK
         while done < steps and not stop():
             chunk = min(chunk, steps - done)
             began = time.perf_counter()
-            run(self.tables, state, chunk)
+            make_steps(self.tables, state, chunk)
             done += chunk
             seconds = max(time.perf_counter() - began, 1e-6)
             chunk = max(LEAST_CHUNK, int(chunk * min(GROWTH, CHUNK / seconds)))
@@ -89,7 +89,7 @@ class OrbitSearch:
         return float(inside[inside == self.orbits.weights].sum() / len(construction))
 
 
-def begin(conflicts: Conflicts, seed: int, start: Iterable[int] = ()) -> State:
+def state_of_start(conflicts: Conflicts, seed: int, start: Iterable[int] = ()) -> State:
     """A state with the start's orbits, in the order given, as far as they can be chosen together."""
     size = len(conflicts.weights)
     state = State(
@@ -119,7 +119,7 @@ def prepare(c: Conflicts, s: State, start: Array) -> None:
 
 
 @kernel(cache=True)
-def run(c: Conflicts, s: State, steps: int, patience: int = PATIENCE, tenure: int = TENURE) -> None:
+def make_steps(c: Conflicts, s: State, steps: int, patience: int = PATIENCE, tenure: int = TENURE) -> None:
     """That many more steps."""
     heat = HEAT * heaviest(c)
     for _ in range(steps):

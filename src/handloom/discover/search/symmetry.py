@@ -13,7 +13,7 @@ import numpy as np
 
 from handloom.core import HandloomError
 from handloom.core.arrays import Array
-from handloom.core.errors import shown, told
+from handloom.core.errors import in_users_code, shown
 from handloom.discover.problem import Problem, arity, call_rule
 from handloom.discover.spaces import Map, Space, maps_by_name
 
@@ -54,11 +54,9 @@ def orbits(space: Space, name: str, maps: Sequence[Map]) -> Orbits:
 @lru_cache(maxsize=256)
 def as_indices(space: Space, name: str, one: Map) -> Array:
     """A map of elements as a permutation of their indices."""
-    try:
+    with in_users_code(f"the symmetry {shown(name)}"):
         images = [one(element) for element in space.elements]
         unknown = [image for image in images if image not in space.index]
-    except Exception as error:
-        raise HandloomError(f"the symmetry {shown(name)}: {told(error)}") from error
     if unknown or len(set(images)) < len(images):
         what = f"takes an element to {shown(unknown[0])}" if unknown else "takes two elements to one"
         raise HandloomError(f"the symmetry {shown(name)} {what}; expected: a permutation of the elements of the space")

@@ -34,7 +34,7 @@ KINDS = {  # of the scores in a line of metrics: what they are, and their look
 MEASURES = {"max": "Largest score", "top_fifth": "Mean of the top fifth", "mean": "Mean", "median": "Median"}
 
 
-class Found(Protocol):
+class RecordLike(Protocol):
     """The fields of a record that the page needs."""
 
     @property
@@ -54,14 +54,14 @@ class Found(Protocol):
 Metrics = Sequence[Mapping[str, Any]]  # the lines of metrics.jsonl
 
 
-def discovery_page(folder: Path, problem: Problem, records: Sequence[Found], out: Path) -> Path:
+def discovery_page(folder: Path, problem: Problem, records: Sequence[RecordLike], out: Path) -> Path:
     """Write the page of a run, all or nothing."""
-    about, lines = read_run(Path(folder))
+    about, lines = about_and_lines(Path(folder))
     write_atomically(Path(out), as_page(about, lines, problem, records).encode())
     return Path(out)
 
 
-def read_run(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def about_and_lines(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The contents of run.json, and the generations in order; of one that is there twice, as after a resume, the later
     line."""
     kept = Folder(folder)
@@ -77,7 +77,7 @@ def checked(stats: Any) -> dict[str, Any] | None:
     return stats | {"histogram": stats["histogram"] if isinstance(stats.get("histogram"), dict) else {}}
 
 
-def as_page(about: Mapping[str, Any], lines: Metrics, problem: Problem, records: Sequence[Found]) -> str:
+def as_page(about: Mapping[str, Any], lines: Metrics, problem: Problem, records: Sequence[RecordLike]) -> str:
     """The page as text."""
     name = str(about.get("problem") or problem)
     ranked = sorted(records, key=lambda record: -record.score)
@@ -92,7 +92,7 @@ def as_page(about: Mapping[str, Any], lines: Metrics, problem: Problem, records:
     return page(name, "\n".join(filter(None, body)), ["generations.js", "enlarge.js"], wide=True)
 
 
-def hero(name: str, about: Mapping[str, Any], lines: Metrics, problem: Problem, ranked: Sequence[Found]) -> str:
+def hero(name: str, about: Mapping[str, Any], lines: Metrics, problem: Problem, ranked: Sequence[RecordLike]) -> str:
     """The problem, the best score against the best known, what was done, and the best construction."""
     reached = [score for line in lines if (score := finite(line.get("best"))) is not None]
     best = ranked[0].score if ranked else max(reached, default=None)  # what is verified goes before what was reported
@@ -121,7 +121,7 @@ def against(best: float | None, known: float | None) -> tuple[str, str]:
     return ("good" if best > known else ""), f"{exact(abs(best - known))} {side} the best known value, {exact(known)}"
 
 
-def only_greedy(lines: Metrics, ranked: Sequence[Found]) -> str:
+def only_greedy(lines: Metrics, ranked: Sequence[RecordLike]) -> str:
     """A word of warning if there is nothing that a search has found."""
     searched = any(line.get(kind) for line in lines for kind in KINDS)
     if searched or not ranked or any((record.origin or {}).get("how") != "greedy" for record in ranked):
@@ -262,7 +262,7 @@ def picture(problem: Problem, construction: Any) -> str:
     return f'<button class="picture" title="enlarge">{drawn}</button>'
 
 
-def card(problem: Problem, record: Found, best: bool = False) -> str:
+def card(problem: Problem, record: RecordLike, best: bool = False) -> str:
     other = f"<p>{text(record.problem)}</p>" if record.problem != problem.name and problem.name else ""
     told = filter(None, (came_from(record.origin), started_from(record.origin)))
     words = "".join(f"<p>{text(one)}</p>" for one in told) + f"{other}<p>record {text(str(record.id)[:12])}</p>"
@@ -270,7 +270,7 @@ def card(problem: Problem, record: Found, best: bool = False) -> str:
     return f'<div class="card{" record" * best}">{score}{words}{picture(problem, record.construction)}</div>'
 
 
-def gallery(problem: Problem, ranked: Sequence[Found]) -> str:
+def gallery(problem: Problem, ranked: Sequence[RecordLike]) -> str:
     """The best constructions, drawn."""
     if not ranked:
         return ""
@@ -280,18 +280,18 @@ def gallery(problem: Problem, ranked: Sequence[Found]) -> str:
     return f'<h2>The best constructions</h2><p>A click enlarges them.{more}</p><div class="cards{wide}">{cards}</div>'
 
 
-def ancestors(ranked: Sequence[Found]) -> list[Found]:
+def ancestors(ranked: Sequence[RecordLike]) -> list[RecordLike]:
     """The best record, the one that its search began with, and so on, as far as searches began with records."""
     by_id = {record.id: record for record in ranked}
-    line: dict[Any, Found] = {}  # by their ids: a store that was tampered with may go round in circles
-    at: Found | None = ranked[0] if ranked else None
+    line: dict[Any, RecordLike] = {}  # by their ids: a store that was tampered with may go round in circles
+    at: RecordLike | None = ranked[0] if ranked else None
     while at is not None and at.id not in line:
         line[at.id] = at
         at = by_id.get(at.parent)
     return list(line.values())
 
 
-def family(problem: Problem, ranked: Sequence[Found]) -> str:
+def family(problem: Problem, ranked: Sequence[RecordLike]) -> str:
     """From what the oldest search began with to the record."""
     line = ancestors(ranked)
     if not line:
@@ -309,7 +309,7 @@ def family(problem: Problem, ranked: Sequence[Found]) -> str:
     return f'<h2>Where the record comes from</h2><p>{text(told)}</p><div class="tree{wide}">{drawn}</div>'
 
 
-def start_card(problem: Problem, record: Found) -> list[str]:
+def start_card(problem: Problem, record: RecordLike) -> list[str]:
     """A card of what a record's search began with, if that is known, and something."""
     start = record.origin.get("start") if record.origin else None
     if not isinstance(start, Mapping):

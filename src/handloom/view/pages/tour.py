@@ -25,7 +25,7 @@ class Shown:
     pictures: dict[str, Drawing] = field(default_factory=dict)  # by their captions
 
 
-def take(stops: tuple[Stop, ...] = STOPS) -> Iterator[Shown]:
+def take_tour(stops: tuple[Stop, ...] = STOPS) -> Iterator[Shown]:
     """Run one stop after the other; names carry over."""
     names: dict[str, Any] = {}
     for stop in stops:

@@ -1,8 +1,8 @@
 """Encodings: tables (q, d) whose row a stands for position a, or for token a, and what can be measured of them.
 
     >>> from handloom.write.parts.positions import *
-    >>> turned = random_rotation(64, 128) @ shift(random_angles(64), 3)      # every position, moved on by three
-    >>> bool(abs(turned - random_rotation(67, 128)[3:]).max() < 1e-12)
+    >>> turned = random_rotation_encoding(64, 128) @ shift(random_angles(64), 3)  # every position, moved on by three
+    >>> bool(abs(turned - random_rotation_encoding(67, 128)[3:]).max() < 1e-12)
     True
     >>> round(distinguishability(sinusoidal(64, 128)), 2)
     0.77
@@ -53,7 +53,7 @@ def random_angles(n: int, seed: int = 0) -> Array:
     return np.random.default_rng(seed).uniform(0, 2 * np.pi, n)
 
 
-def random_rotation(q: int, d: int, seed: int = 0) -> Array:
+def random_rotation_encoding(q: int, d: int, seed: int = 0) -> Array:
     """Angles drawn from [0, 2π) (definition 7.5)."""
     return rotation(q, random_angles(pairs(d), seed))
 

@@ -1,4 +1,4 @@
-"""The progress of a run: what its watcher is shown several times per second, and where a construction came from."""
+"""What a run reports: to its watcher, several times per second; and in its metrics, statistics of scores."""
 
 import statistics
 from collections import Counter
@@ -13,8 +13,8 @@ Stage = Literal["preparing", "searching", "learning", "sampling", "improving", "
 
 
 @dataclass(frozen=True)
-class Progress:
-    """One moment of a run."""
+class DiscoveryReport:
+    """One moment of a run. As text it is one line."""
 
     problem: str
     stage: Stage
@@ -30,6 +30,13 @@ class Progress:
     lines: tuple[Mapping[str, Any], ...] = ()  # of metrics.jsonl so far
     steps: int = 0  # of search
     picture: tuple[Space, Construction] | None = None  # of the best
+
+    def __str__(self) -> str:
+        known = "" if self.best_known is None else f" (best known: {self.best_known:,})"
+        best = "nothing found yet" if self.best is None else f"best {self.best:,}{known}"
+        return (
+            f"{self.seconds:.0f} s: generation {self.generation}, {self.stage}, {best}, {self.record_count:,} records"
+        )
 
 
 def statistics_of(scores: Sequence[Number]) -> dict[str, Any] | None:
