@@ -26,7 +26,7 @@ import numpy as np
 from handloom.core import params as parameters
 from handloom.core.checks import parse_json, to_json
 from handloom.core.config import Config
-from handloom.core.errors import HandloomError, shown
+from handloom.core.errors import HandloomError, one_line, shown
 from handloom.core.model import Model, read_only
 from handloom.core.vocab import Vocab
 
@@ -258,8 +258,3 @@ def digest(about: dict[str, Any], arrays: dict[str, Any]) -> str:
         seal.update(json.dumps([name, str(array.dtype), array.shape]).encode())
         seal.update(array.data if array.size else b"")
     return seal.hexdigest()
-
-
-def one_line(error: BaseException) -> str:
-    text = " ".join(str(error).split())
-    return text if len(text) <= 100 else text[:97] + "..."
