@@ -10,7 +10,10 @@ import typer
 if TYPE_CHECKING:
     from handloom.core import Model
 
-MODEL_HELP = "A model file, a .taotp file, a run folder, or a program with its parameters: hello, hello:message=Hi."
+MODEL_HELP = (
+    "A model file, a .taotp file, a run folder, a folder of Hugging Face, or a program with its parameters: hello, "
+    "hello:message=Hi."
+)
 ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help=MODEL_HELP, show_default=False)]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON value and nothing else.")]
 

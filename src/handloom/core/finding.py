@@ -3,8 +3,8 @@
     >>> find("hello:message=Good morning").model()
     'Good morning'
 
-On disk a model is a model file, a .taotp file, the folder of a run, which has a model file in it, or a folder as Hugging
-Face saves a model, which has a config.json.
+On disk a model is a model file, a .taotp file, the folder of a run, which has a model file in it, or a folder as
+Hugging Face saves a model, which has a config.json.
 """
 
 import difflib

@@ -4,8 +4,8 @@
     'Hello World!'
 
 A Model that is given a text has `tasks` check it; code that takes the name of a model or of a task gets the programs
-from `write`, and a folder of another tool from `share`; `certify` gets a proof from `write`; a value shown in a notebook (`_repr_html_`) gets its picture from
-`view`. This is the whole list, and `tests/test_structure.py` checks it.
+from `write`, and the folder of another tool from `share`; `certify` gets a proof from `write`; a value shown in a
+notebook (`_repr_html_`) gets its picture from `view`. This is the whole list, and `tests/test_structure.py` checks it.
 """
 
 from importlib import import_module

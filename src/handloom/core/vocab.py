@@ -145,7 +145,7 @@ class Vocab:
                 "this model's vocabulary needs tokenizers, which is not installed: pip install 'handloom[share]'"
             ) from error
         try:
-            tokenizer = Tokenizer.from_str(self.tokenizer)
+            tokenizer = Tokenizer.from_str(self.tokenizer or "")
         except Exception as error:
             raise HandloomError(f"the model's tokenizer cannot be used: {one_line(error)}") from error
         tokenizer.no_truncation()

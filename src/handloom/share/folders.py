@@ -3,8 +3,8 @@
     model = load_folder("gpt2")             # `hl.load("gpt2/")` calls it
     model("The cat sat on", steps=10)
 
-The folder of a model that handloom exported has a note in its config.json: its own vocabulary, its task. A note may come
-from anyone, and is checked like the notes of a model file.
+The folder of a model that handloom exported has its notes in config.json, its task among them. They may come from
+anyone, and are checked like the notes of a model file.
 """
 
 import os
@@ -17,12 +17,14 @@ from handloom.core import Config, HandloomError, Model, Vocab
 from handloom.core.arrays import Arrays
 from handloom.core.errors import one_line, shown
 from handloom.core.files import as_path, what_is
+from handloom.core.registry import loaded
 from handloom.share.from_gpt2 import from_gpt2
 from handloom.share.tensors import Tensors, open_tensors, read_json
-from handloom.share.tokenizer_reader import folder_vocab
+from handloom.share.tokenizer_reader import folder_vocab, token_id
 
 CONFIG = "config.json"
 NOTE = "handloom"  # the key of config.json with what handloom noted about a model
+NUMBERS = "numbers"  # the note "tokens" of a model without a tokenizer
 LLAMA = ("llama", "mistral", "qwen2")
 Reader = Callable[[Mapping[str, Any], Tensors], tuple[Config, Arrays]]
 
@@ -36,12 +38,21 @@ def load_folder(path: str | os.PathLike[str]) -> Model:
     try:
         read = reader_of(values)
         config, arrays = read(values, open_tensors(folder))
-        vocab, notes = folder_vocab(folder, values, config.vocab), {"imported": f"{values.get('model_type')} folder"}
+        notes = {"imported": f"{values.get('model_type', 'gpt2')} folder"}
+        vocab = folder_vocab(folder, values, config.vocab)
+        if vocab is None:
+            vocab, notes["tokens"] = numbered(values, config.vocab), NUMBERS
         return noted(Model(config, arrays, vocab, notes), values.get(NOTE))
     except HandloomError as error:
         raise HandloomError(named(folder, str(error))) from error
     except MemoryError as error:
         raise HandloomError(f"{folder} does not fit in memory; {one_line(error)}") from error
+
+
+def numbered(values: Mapping[str, Any], size: int) -> Vocab:
+    """Numbers for tokens, if there is no tokenizer."""
+    end = token_id(values.get("eos_token_id"), size)
+    return Vocab.numbers(size) if end is None else replace(Vocab.numbers(size), eos=str(end))
 
 
 def named(folder: Path, message: str) -> str:
@@ -62,24 +73,24 @@ def reader_of(values: Mapping[str, Any]) -> Reader:
 
 
 def llama_reader() -> Reader:
-    from handloom.share.llama import from_llama
-
-    return from_llama
+    try:
+        return loaded("handloom.share.llama:from_llama")
+    except ModuleNotFoundError as error:
+        raise HandloomError("the LLaMA layout is not read yet (expected gpt2); convert it") from error
 
 
 def noted(model: Model, note: Any) -> Model:
-    """The model with the vocabulary and the notes that handloom left when it exported it, if they fit. Rows behind the
-    noted vocabulary, which the export added, are left out."""
+    """The model as it was when handloom exported it: with its notes, and without the unknown token that was added as
+    its last."""
     if not isinstance(note, dict):
         return model
     if isinstance(notes := note.get("notes"), dict):
         model = model.with_(notes={**notes, **model.notes})
-    if "vocab" not in note:
+    last = model.config.vocab - 1
+    added = note.get("unknown") == last and model.vocab.tokenizer is None and model.notes.get("tokens") != NUMBERS
+    if not added or not last or model.vocab.tokens[last] in model.vocab.specials:
         return model
-    vocab = Vocab.from_json(note["vocab"])
-    if vocab.tokens != model.vocab.tokens[: len(vocab)]:
-        return model  # the tokenizer has changed since
-    return first_tokens(model, vocab)
+    return first_tokens(model, replace(model.vocab, tokens=model.vocab.tokens[:last]))
 
 
 def first_tokens(model: Model, vocab: Vocab) -> Model:

@@ -92,7 +92,9 @@ def open_shards(folder: Path, index: str) -> Tensors:
     shards = {}
     for file in dict.fromkeys(places.values()):
         if Path(file).name != file or what_is(folder / file) != "file":
-            raise HandloomError(f"{folder}: the file {shown(file)} of its index is missing; copy all files of the model")
+            raise HandloomError(
+                f"{folder}: the file {shown(file)} of its index is missing; copy all files of the model"
+            )
         shards[file] = open_file(folder / file)
     if lost := [name for name, file in places.items() if name not in shards[file]]:
         raise HandloomError(f"{folder / places[lost[0]]}: the tensor {shown(lost[0])} is missing; copy the file again")
@@ -114,7 +116,9 @@ def stored_at(path: Path, name: str, entry: dict[str, Any], shape: tuple[int, ..
     def read() -> Array:
         if entry["dtype"] not in DTYPES:
             kinds = ", ".join(DTYPES)
-            raise HandloomError(f"{path}: tensor {shown(name)} is {entry['dtype']} (expected {kinds}); convert it first")
+            raise HandloomError(
+                f"{path}: tensor {shown(name)} is {entry['dtype']} (expected {kinds}); convert it first"
+            )
         return as_float(read_bytes(path, start + entry["data_offsets"][0], shape, entry["dtype"]), entry["dtype"])
 
     return Stored(shape, read)

@@ -1,11 +1,12 @@
 """The tokenizer of a folder becomes a Vocab that holds its text: tokenizer.json, or vocab.json with merges.txt.
 
 The names of the tokens are read from the file. Which tokens begin, end and pad a text is in tokenizer_config.json,
-special_tokens_map.json or, by number, in config.json. A folder without a tokenizer gets numbers for tokens.
+special_tokens_map.json or, by number, in config.json.
 """
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,23 +16,39 @@ from handloom.core.errors import shown
 from handloom.core.files import what_is
 from handloom.core.vocab import is_token
 from handloom.share.tensors import read_json, read_text
+from handloom.share.tokenizer import tokenizer_json
 
 TOKENIZER = "tokenizer.json"
 PARTS = ("bos", "eos", "pad")
 END_OF_TEXT = "<|endoftext|>"  # GPT-2's one special token
 
 
-def folder_vocab(folder: Path, values: Mapping[str, Any], size: int) -> Vocab:
-    """The vocabulary of a folder whose config.json has these values, with one token per row of the embedding."""
+def folder_vocab(folder: Path, values: Mapping[str, Any], size: int) -> Vocab | None:
+    """The vocabulary of a folder whose config.json has these values, with one token per row of the embedding; None if
+    it has no tokenizer."""
     options = optional_json(folder / "tokenizer_config.json")
     text = tokenizer_text(folder, options)
     if text is None:
-        end = token_id(values.get("eos_token_id"), size)
-        return Vocab.numbers(size) if end is None else Vocab(Vocab.numbers(size).tokens, eos=str(end))
+        return None
     tokens = token_names(parse_json(text), size, folder)
     named = {**optional_json(folder / "special_tokens_map.json"), **options}
     specials = {part: special(named.get(f"{part}_token"), values.get(f"{part}_token_id"), tokens) for part in PARTS}
-    return Vocab(tokens, separator="", tokenizer=text, **specials)
+    return plain_vocab(parse_json(text), tokens, specials) or Vocab(tokens, separator="", tokenizer=text, **specials)
+
+
+def plain_vocab(content: dict[str, Any], tokens: tuple[str, ...], specials: dict[str, Any]) -> Vocab | None:
+    """The Vocab that handloom wrote as this tokenizer, and that needs none: writing it again gives the same file. None
+    for any other tokenizer."""
+    unknown = content["model"].get("unk_token")
+    if content["model"].get("type") != "WordLevel" or unknown not in tokens:
+        return None
+    words = content.get("pre_tokenizer") == {"type": "WhitespaceSplit"}
+    own = specials | ({"pad": None} if specials["pad"] in (specials["eos"], unknown) else {})
+    with suppress(HandloomError):
+        vocab = Vocab(tokens, separator=" " if words else "", **own)
+        if tokenizer_json(vocab, unknown) == content:
+            return vocab
+    return None
 
 
 def tokenizer_vocab(path: Path, size: int) -> Vocab:
