@@ -35,7 +35,7 @@ def from_transformer_lens(tensors: Tensors, choices: dict[str, Any]) -> tuple[Co
     for name in tensors:
         if name.endswith(OTHERS):
             raise HandloomError(
-                f"tensor {name} is of a kind of layer that is not read from TransformerLens state dicts"
+                f"tensor {name} is of a kind of layer that GPT-2 does not have; import its Hugging Face folder"
             )
     own = tensors.renamed(own_name)
     values: dict[str, Any] = {"activation": "gelu_tanh", "eps": 1e-5, "norm": usual_norm(own)} | choices
@@ -69,6 +69,8 @@ def sizes(own: Tensors, all_tensors: Tensors) -> dict[str, Any]:
     """The sizes of a Config from shapes, and the kind of positions."""
     V, D = dimensions(own, "W_E", 2)
     layers = 1 + max((int(name.split(".")[1]) for name in own if name.startswith("layers.")), default=-1)
+    if layers > len(own):
+        raise HandloomError(f"it has tensors of layer {layers - 1}, and those of layers before it are missing")
     found: dict[str, Any] = {"vocab": V, "d_model": D, "layers": layers}
     if layers:
         H, _, K = dimensions(own, "layers.0.W_Q", 3)
@@ -86,11 +88,15 @@ def dimensions(own: Tensors, name: str, count: int) -> tuple[int, ...]:
 
 
 def rotary(sines: Array, d_head: int) -> dict[str, Any]:
-    """Rotary positions from the table of sines (N, K): which base, if all of a head turns, in halves."""
-    if sines.ndim != 2 or sines.shape[1] != d_head or len(sines) < 2 or d_head < 4 or sines[1, 0] == sines[1, 1]:
-        raise HandloomError("its rotary positions turn a part of each head, or neighbouring pairs; this is not read")
-    base = float(np.arcsin(np.float64(sines[1, 1]))) ** (-d_head / 2)
-    return {"positions": "rotary", "block": len(sines), "rotary_base": float(round(base, -1))}
+    """Rotary positions from the table of sines (N, K): their base, if all of a head turns, in halves."""
+    if sines.ndim == 2 and sines.shape[1] == d_head >= 4 and len(sines) > 1 and 1e-9 < sines[1, 1] < 0.9:
+        base = float(np.arcsin(np.float64(sines[1, 1]))) ** (-d_head / 2)
+        angles = np.arange(len(sines))[:, None] * round(base, -1) ** (-np.arange(0, d_head, 2) / d_head)  # (N, K/2)
+        if np.allclose(sines, np.tile(np.sin(angles), 2), atol=1e-4):
+            return {"positions": "rotary", "block": len(sines), "rotary_base": float(round(base, -1))}
+    raise HandloomError(
+        "its rotary positions turn a part of each head, neighbouring pairs, or are scaled; this is not read"
+    )
 
 
 def is_tied(own: Tensors) -> bool:
