@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from draws import models, random_model
 from handloom.core import Config, HandloomError, Model, Vocab, files, load, params, save
-from handloom.core.files import entry_of
+from handloom.core.files import entry_of, safetensors_parts
 from handloom.tasks.textfile import text_file
 from handloom.write import program
 from handloom.write.taotp import load_taotp
@@ -69,6 +69,13 @@ def test_any_tool_can_open_a_file(tmp_path):
     save(good_model(), path)
     arrays = safetensors.numpy.load_file(path)
     assert np.array_equal(arrays["layers.0.W_Q"], good_model().params["layers"][0]["W_Q"])
+
+
+@settings(max_examples=30)
+@given(models(), st.text(st.characters(exclude_categories=["Cs"]), max_size=20))
+def test_the_bytes_of_a_file_are_those_that_the_library_writes(model, note):
+    arrays = {**model.flat, f"other {note}": np.zeros((0, 2), np.float32), "half": np.float32(2.5)[None]}
+    assert b"".join(safetensors_parts(arrays, {"x": note})) == safetensors.numpy.save(arrays, {"x": note})
 
 
 def test_saving_twice_gives_the_same_bytes(tmp_path):

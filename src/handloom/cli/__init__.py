@@ -22,6 +22,7 @@ class Handloom(Commands):
     names = (
         *("run", "info", "certify", "write", "export"),
         *("tasks", "learn", "resume", "sample", "score", "runs", "curves", "heatmap"),
+        "import",
         *("discover", "records", "tour"),
     )
 

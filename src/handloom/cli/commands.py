@@ -7,6 +7,7 @@ docstring. A command's options are made when it is run, or asked for its help (`
 from collections.abc import Callable
 from importlib import import_module
 from inspect import getdoc
+from keyword import iskeyword
 from typing import Any, ClassVar
 
 import typer
@@ -31,7 +32,8 @@ class Commands(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in self.names:
             return None
-        command = getattr(import_module(f"{self.package}.{cmd_name}"), cmd_name)
+        name = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name  # no function can be called import
+        command = getattr(import_module(f"{self.package}.{name}"), name)
         return typer.main.get_command(command) if isinstance(command, typer.Typer) else LazyCommand(cmd_name, command)
 
 

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 METAVARS = {int: "N", float: "X", str: "NAME"}
 Command = TypeVar("Command", bound=Callable[..., None])
 
-MODEL_HELP = "A model file, a .taotp file, a run folder, or a program with its parameters: hello, hello:message=Hi."
+MODEL_HELP = (
+    "A model file, a .taotp file, a run folder, a folder of Hugging Face, or a program with its parameters: hello, "
+    "hello:message=Hi."
+)
 ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help=MODEL_HELP, show_default=False)]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON value and nothing else.")]
 

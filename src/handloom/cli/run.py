@@ -26,8 +26,12 @@ def run(
     stop: Annotated[list[str] | None, typer.Option(help="Stop at this token; may be repeated; default: <eos>.")] = None,
     temperature: Annotated[float, typer.Option(help="0 takes the likeliest token; above 0 tokens are drawn.")] = 0.0,
     engine: Annotated[
-        str, typer.Option(help="reference (NumPy, float64), torch, native (C++, float32), or auto: the fastest.")
-    ] = "reference",
+        str | None,
+        typer.Option(
+            help="reference (NumPy, float64), torch, native (C++, float32), or auto: the fastest; default: reference, "
+            "for a large model torch."
+        ),
+    ] = None,
     unchecked: Annotated[
         bool, typer.Option("--unchecked", help="Accept any input, even one that the model's task does not take.")
     ] = False,

@@ -27,7 +27,16 @@ import numpy as np
 from handloom.core.arrays import Array
 from handloom.core.callbacks import Progress
 from handloom.core.checks import Sizes, check_tokens, is_number, whole
-from handloom.core.engines import Decoder, DecodingEngine, InThreads, TokenChoice, WholeRows, choose_engine, fastest
+from handloom.core.engines import (
+    Decoder,
+    DecodingEngine,
+    InThreads,
+    TokenChoice,
+    WholeRows,
+    choose_engine,
+    fastest,
+    usual_engine,
+)
 from handloom.core.errors import HandloomError, shown
 from handloom.core.guides import Guide, Guided
 from handloom.core.regex import parse_regex
@@ -67,7 +76,7 @@ def generate(
     top_p: float | None = None,
     seed: int = 0,
     format: str | None = None,
-    engine: str | DecodingEngine = "reference",
+    engine: str | DecodingEngine | None = None,
     cache: bool = True,
     edits: Edits | None = None,
     progress: Progress | None = None,
@@ -84,7 +93,8 @@ def generate(
     special tokens. The row ends with the vocabulary's eos, or if it has none, when the row is full or nothing can be
     added. A prompt that cannot be completed to match within `steps` tokens raises an error.
 
-    `engine` is a name, or auto for the fastest that runs the model. With edits, every step runs the whole window,
+    `engine` is a name, or auto for the fastest that runs the model; by default the reference, and for a large float32
+    model torch if it is here. With edits, every step runs the whole window,
     edited. `batch` rows are decoded together, and a thread gets at least `rows_per_thread`. `progress` gets the number
     of tokens so far and the most there can be."""
     batch, rows_per_thread = whole("batch", batch, 1), whole("rows_per_thread", rows_per_thread, 1)
@@ -116,7 +126,9 @@ def held_to(format: str, model: LanguageModel, texts: list[list[int]], limits: l
     return Guided(guide, [guide.begin(text, limit) for text, limit in zip(texts, limits, strict=True)], limits)
 
 
-def engine_for(model: LanguageModel, engine: str | DecodingEngine, edits: Edits | None) -> DecodingEngine:
+def engine_for(model: LanguageModel, engine: str | DecodingEngine | None, edits: Edits | None) -> DecodingEngine:
+    if engine is None:
+        engine = usual_engine(model, edits)
     if engine == "auto":
         engine = fastest(model, edits)
     return choose_engine(engine) if isinstance(engine, str) else engine
@@ -350,5 +362,5 @@ def continue_texts(
     input of the model's task raises an error, unless `unchecked`."""
     if not unchecked:
         offered("check_inputs")(model, texts)
-    prompts = [model.vocab.encode(text) for text in texts]
+    prompts = [model.vocab.encode_prompt(text) for text in texts]
     return [model.vocab.decode(new, specials) for new in generate(model, prompts, **how)]

@@ -11,12 +11,15 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
+from handloom.core import params as parameters
 from handloom.core.errors import HandloomError, shown
 from handloom.core.model import Model
 from handloom.core.trace import Edits, Trace, Want
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor  # few need it, and it takes a while to load
+
+LARGE = 20_000_000  # parameters above which a float32 model is not run in float64 by default
 
 MODULES = {
     "reference": "handloom.core.reference",
@@ -94,6 +97,14 @@ def fastest(model: Any, edits: Edits | None = None) -> str:
     if reason_against_native(model, edits) is None:
         return "native"
     return "torch" if find_spec("torch") else "reference"
+
+
+def usual_engine(model: Any, edits: Edits | None = None) -> str:
+    """The name of the engine that runs a model where none is named: the reference, which is the definition; or torch,
+    if it is here, for a model so large that its weights in float64 would fill gigabytes and take seconds to copy.
+    Edits, whose functions are given the reference's arrays, stay with the reference."""
+    large = isinstance(model, Model) and model.dtype == "float32" and parameters.size(model.config) > LARGE
+    return "torch" if large and not edits and find_spec("torch") else "reference"
 
 
 def choose_engine(name: str) -> Engine:

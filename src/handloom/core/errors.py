@@ -72,3 +72,9 @@ def shown(value: object) -> str:
 def counted(number: int) -> str:
     """A whole number in a message: its digits, or its power of ten if they are too many to read."""
     return f"{number:,}" if abs(number) < 10**15 else f"about 10^{math.floor(math.log10(abs(number)))}"
+
+
+def one_line(error: BaseException) -> str:
+    """The text of another library's error, shortened so that a message stays one line."""
+    text = " ".join(str(error).split())
+    return text if len(text) <= 100 else text[:97] + "..."

@@ -26,8 +26,8 @@ import numpy as np
 from handloom.core import params as parameters
 from handloom.core.checks import parse_json, to_json
 from handloom.core.config import Config
-from handloom.core.errors import HandloomError, shown
-from handloom.core.model import Model
+from handloom.core.errors import HandloomError, one_line, shown
+from handloom.core.model import Model, read_only
 from handloom.core.vocab import Vocab
 
 VERSION = 1
@@ -50,28 +50,45 @@ def write_model(
     notes: Mapping[str, Any],
     arrays: dict[str, Any],
 ) -> None:
-    """Write the file of a model of any kind, which the entry of the metadata names."""
-    from safetensors.numpy import save as to_bytes
-
+    """Write the file of a model of any kind, which the entry of the metadata names. The arrays are not copied."""
     path = as_path(path)
     check_place(path)
     check_suffix(path, "a model file", MODEL_FILE)
     about = {"version": VERSION, "config": config, "vocab": vocab.to_json(), "notes": dict(notes)}
     about["sha256"] = digest(about, arrays)
-    write_atomically(path, to_bytes(arrays, {entry: json.dumps(about, sort_keys=True)}))
+    write_atomically(path, safetensors_parts(arrays, {entry: json.dumps(about, sort_keys=True)}))
 
 
-def write_atomically(path: Path, data: bytes) -> None:
-    """Write all of the data to that path, or change nothing. (A device or a pipe is written to directly.)"""
+def safetensors_parts(arrays: dict[str, Any], metadata: dict[str, str]) -> list[Any]:
+    """The bytes of a safetensors file, in parts: its header, and the arrays as they are. The library's own functions
+    copy the arrays, or write a file that has other permissions than ordinary ones."""
+    header: dict[str, Any] = {"__metadata__": metadata}
+    data, offset = [], 0
+    for name in sorted(arrays, key=lambda name: (-arrays[name].itemsize, name.encode())):
+        array = np.ascontiguousarray(arrays[name], arrays[name].dtype.newbyteorder("<"))
+        dtype, shape = f"F{8 * array.itemsize}", list(np.shape(arrays[name]))
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [offset, offset + array.nbytes]}
+        data.append(array.data if array.size else b"")
+        offset += array.nbytes
+    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    return [len(text).to_bytes(8, "little"), text, *data]
+
+
+def write_atomically(path: Path, data: bytes | list[Any]) -> None:
+    """Write all of the data, or of its parts, to that path, or change nothing. (A device or a pipe is written to
+    directly.)"""
     path = check_place(path)
+    parts = [data] if isinstance(data, bytes) else data
     try:
         if is_special(path):
-            path.write_bytes(data)
+            with open(path, "wb") as pipe:
+                pipe.writelines(parts)
             return
         with beside(path) as (file, name):
             if path.exists():
                 os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode))
-            file.write(data)
+            file.writelines(parts)
             file.flush()
             os.fsync(file.fileno())
             os.replace(name, path)
@@ -201,7 +218,7 @@ def read_arrays(file: Any, about: dict[str, Any], check: Callable[[dict[str, Any
     kinds = {"F32": "float32", "F64": "float64"}
     described = {n: Described(tuple(s.get_shape()), kinds.get(s.get_dtype(), s.get_dtype())) for n, s in slices.items()}
     check(described)
-    arrays = {name: file.get_tensor(name) for name in slices}
+    arrays = {name: read_only(name, file.get_tensor(name)) for name in slices}  # which a Model does not copy again
     if about["sha256"] != digest({key: about[key] for key in about if key != "sha256"}, arrays):
         raise HandloomError("it is damaged: its contents are not those that were saved (the sha256 does not match)")
     return arrays
@@ -241,8 +258,3 @@ def digest(about: dict[str, Any], arrays: dict[str, Any]) -> str:
         seal.update(json.dumps([name, str(array.dtype), array.shape]).encode())
         seal.update(array.data if array.size else b"")
     return seal.hexdigest()
-
-
-def one_line(error: BaseException) -> str:
-    text = " ".join(str(error).split())
-    return text if len(text) <= 100 else text[:97] + "..."

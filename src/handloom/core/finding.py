@@ -3,7 +3,8 @@
     >>> find("hello:message=Good morning").model()
     'Good morning'
 
-On disk a model is a model file, a .taotp file, or the folder of a run, which has a model file in it.
+On disk a model is a model file, a .taotp file, the folder of a run, which has a model file in it, or a folder as
+Hugging Face saves a model, which has a config.json.
 """
 
 import difflib
@@ -19,6 +20,7 @@ from handloom.core.model import Model
 from handloom.core.registry import offered
 
 LAST = "model.safetensors"  # the newest model of a run
+CONFIG = "config.json"  # of a folder of another tool
 
 
 class FoundModel(NamedTuple):
@@ -35,7 +37,7 @@ def find(model: Model | str | os.PathLike[str]) -> FoundModel:
     if is_program(model):
         return FoundModel(offered("program")(model))
     path = find_file(model)
-    return FoundModel(load(path), path.parent)
+    return FoundModel(load(path), path if what_is(path) == "folder" else path.parent)
 
 
 def is_program(name: Any) -> bool:
@@ -44,19 +46,19 @@ def is_program(name: Any) -> bool:
 
 
 def find_file(name: str | os.PathLike[str]) -> Path:
-    """The file of a model that is on disk."""
+    """The file of a model that is on disk, or the folder that another tool saved it in."""
     path = as_path(name)
     check_ordinary(path)
     if not str(name) or what_is(path) == "nothing":
         near = nearest(str(name), offered("programs"))
-        hint = f"did you mean {near}?" if near else "name a model file, the folder of a run, or a program such as hello"
+        hint = f"did you mean {near}?" if near else "name a model file, a folder with one, or a program such as hello"
         raise HandloomError(f"{name or repr(name)}: no such file, and no program of that name; {hint}")
     return model_file(path)
 
 
 def model_file(path: Path) -> Path:
-    """The file itself, or for the folder of a run, its model."""
-    if what_is(path) != "folder":
+    """The file itself, or for the folder of a run, its model. The folder of another tool stands for itself."""
+    if what_is(path) != "folder" or what_is(path / CONFIG) == "file":
         return path
     if what_is(path / LAST) != "file":
         if what_is(path / "run.json") == "file":
@@ -66,10 +68,12 @@ def model_file(path: Path) -> Path:
 
 
 def load(path: str | os.PathLike[str]) -> Model:
-    """A model on disk: a model file, a .taotp file, or the last model in the folder of a run. All of it is checked:
-    names, shapes, dtypes, finite values, and that it is as it was saved."""
+    """A model on disk: a model file, a .taotp file, the last model in the folder of a run, or a folder with a
+    config.json, as Hugging Face saves a model. All of it is checked: names, shapes, dtypes, finite values, and that a
+    model file is as it was saved."""
     file = model_file(as_path(path))
-    model: Model = offered("load_taotp")(file) if file.suffix == ".taotp" else files.load_file(file)
+    reader = {".taotp": "load_taotp"}.get(file.suffix) if what_is(file) != "folder" else "load_folder"
+    model: Model = offered(reader)(file) if reader else files.load_file(file)
     return model
 
 

@@ -53,6 +53,11 @@ class Guide:
     numbers about states are kept in memory."""
 
     def __init__(self, format: Format, vocab: Vocab, kept: int = KEPT) -> None:
+        if vocab.tokenizer is not None:
+            raise HandloomError(
+                f"format {shown(format.text)}: this model's tokens are pieces of a tokenizer (expected a vocabulary "
+                "whose tokens are text); leave the format out"
+            )
         self.format, self.vocab, self.kept = format, vocab, kept
         self.tree, self.known = Node(), dict[int, Moves]()
         spelled: dict[tuple[int, ...], int] = {}

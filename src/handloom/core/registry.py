@@ -4,8 +4,8 @@
     'Hello World!'
 
 A Model that is given a text has `tasks` check it; code that takes the name of a model or of a task gets the programs
-from `write`, and `certify` gets a proof from there; a value shown in a notebook (`_repr_html_`) gets its picture from
-`view`. This is the whole list, and `tests/test_structure.py` checks it.
+from `write`, and the folder of another tool from `share`; `certify` gets a proof from `write`; a value shown in a
+notebook (`_repr_html_`) gets its picture from `view`. This is the whole list, and `tests/test_structure.py` checks it.
 """
 
 from importlib import import_module
@@ -19,6 +19,7 @@ OFFERS = {
     "prover_of": "handloom.write.catalogue:prover_of",  # model → a function that proves it right, or None
     "load_taotp": "handloom.write.taotp:load_taotp",  # path → Model
     "save_taotp": "handloom.write.taotp:save_taotp",  # (model, path) → nothing
+    "load_folder": "handloom.share.folders:load_folder",  # path → Model
     "html": "handloom.view.cards:html",  # Model, Trace, Certificate, Training, Record or Records → a picture
 }
 

@@ -71,14 +71,13 @@ class Score:
         }
 
 
-def score(model: Model, text: str, prompt: str = "", *, end: bool = True, engine: str = "reference") -> Score:
+def score(model: Model, text: str, prompt: str = "", *, end: bool = True, engine: str | None = None) -> Score:
     """How likely a causal model is to generate a text after a prompt, and then to end, if the vocabulary has an eos and
     `end` is not False. Without a prompt and without a bos, the first token of the text is taken as given."""
     if not model.config.causal:
         raise HandloomError("a model that sees both ways gives texts no probability; score a causal model")
-    vocab, given = model.vocab, model.vocab.encode(prompt)
-    scored = vocab.encode(text)
-    scored = scored[1:] if vocab.bos is not None else scored
+    vocab, given = model.vocab, model.vocab.encode_prompt(prompt)
+    scored = vocab.encode(text, begin=False)
     if end and vocab.eos is not None and scored[-1:] != [vocab.ids[vocab.eos]]:
         scored = [*scored, vocab.ids[vocab.eos]]
     known = max(1, len(given))  # tokens that are not scored

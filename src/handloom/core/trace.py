@@ -51,17 +51,24 @@ class Trace(Mapping[str, Any]):
     def __repr__(self) -> str:
         return f"Trace({', '.join(f'{site} {tuple(value.shape)}' for site, value in self.items())})"
 
+    def to_numpy(self) -> None:
+        """Turn the values into NumPy's arrays, whichever engine computed them."""
+        if hasattr(self.tokens, "cpu"):
+            self.tokens = self.tokens.cpu().numpy()
+            self.values_by_site = {site: value.cpu().numpy() for site, value in self.items()}
+
     def _repr_html_(self) -> str | None:
         """What a notebook shows."""
         return offered("html")(self)
 
 
 def trace(
-    model: "Model | str", tokens: Any, want: Want = "*", edits: Edits | None = None, engine: str = "reference"
+    model: "Model | str", tokens: Any, want: Want = "*", edits: Edits | None = None, engine: str | None = None
 ) -> Trace:
     """Run a model, or the model of a name, once on a text or on token ids and record the values at the wanted sites (by
-    default all). Several texts with equal numbers of tokens, or several rows of ids, add a dimension in front."""
-    from handloom.core.engines import choose_engine  # which is typed by what is above
+    default all). Several texts with equal numbers of tokens, or several rows of ids, add a dimension in front. By
+    default the reference runs it; a large float32 model runs on torch if it is here, and its values become NumPy's."""
+    from handloom.core.engines import choose_engine, usual_engine  # which are typed by what is above
     from handloom.core.finding import find
 
     model = find(model).model
@@ -73,7 +80,9 @@ def trace(
                 f"texts that are traced together must have the same number of tokens, and these have {min(lengths)} to "
                 f"{max(lengths)}; trace them one at a time"
             )
-    found = choose_engine(engine).forward(model, ids, want, edits)[1]
+    found = choose_engine(engine or usual_engine(model, edits)).forward(model, ids, want, edits)[1]
+    if engine is None:
+        found.to_numpy()
     found.vocab = model.vocab
     return found
 

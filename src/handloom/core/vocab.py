@@ -8,6 +8,10 @@
     [6, 2, 12, 0]
 
 A special token plays a part (beginning, end, padding): `encode` puts `bos` in front, `decode` leaves specials out.
+
+A Vocab that came with a tokenizer.json (`tokenizer`) has the library `tokenizers` split and join text. Then the file
+decides what `encode` puts in front (for GPT-2 nothing) and which tokens are special; `bos` is what an empty prompt
+stands for. The tokens are the pieces as the file writes them, such as Ġthe for " the".
 """
 
 import re
@@ -16,7 +20,7 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
-from handloom.core.errors import HandloomError, counted, shown
+from handloom.core.errors import HandloomError, counted, one_line, shown
 
 MOST_NUMBERS = 2_000_000  # tokens of Vocab.numbers
 
@@ -30,6 +34,7 @@ class Vocab:
     bos: str | None = None
     eos: str | None = None
     pad: str | None = None
+    tokenizer: str | None = None  # the text of a tokenizer.json, which splits and joins text instead of the separator
 
     def __post_init__(self) -> None:
         if not isinstance(self.tokens, tuple) or not self.tokens:
@@ -44,6 +49,8 @@ class Vocab:
             raise HandloomError(f"Vocab: the token {shown(twice)} occurs twice; give every token a name of its own")
         if self.separator not in ("", " "):
             raise HandloomError(f"Vocab: separator={shown(self.separator)} must be '' or ' '")
+        if self.tokenizer is not None and (not isinstance(self.tokenizer, str) or self.separator):
+            raise HandloomError("Vocab: tokenizer must be the text of a tokenizer.json, with separator=''")
         for part in ("bos", "eos", "pad"):
             token = getattr(self, part)
             if token is not None and (not isinstance(token, str) or token not in self.ids):
@@ -78,18 +85,29 @@ class Vocab:
             raise HandloomError(f"token {shown(token)} is not in the vocabulary; it has {self.sample()}")
         return self.ids[token]
 
-    def encode(self, text: str) -> list[int]:
-        """Text to ids, with `bos` in front if there is one."""
+    def encode(self, text: str, begin: bool = True) -> list[int]:
+        """Text to ids, with `bos` in front if there is one; or with begin=False, the same without what was added."""
         if not isinstance(text, str):
             raise HandloomError(f"expected text, not {shown(text)}; generate and trace take token ids")
+        if self.tokenizer is not None:
+            return self._encode_with_tokenizer(text, begin)
         pieces = text.split() if self.separator else self._pieces.findall(text)
         ids = [self.id(piece) for piece in pieces]
-        return [self.ids[self.bos], *ids] if self.bos is not None and ids[:1] != [self.ids[self.bos]] else ids
+        if self.bos is None:
+            return ids
+        rest = ids[1:] if ids[:1] == [self.ids[self.bos]] else ids
+        return [self.ids[self.bos], *rest] if begin else rest
+
+    def encode_prompt(self, text: str) -> list[int]:
+        """The ids of a text to continue: `encode`, and for an empty text `bos` if there is one."""
+        return self.encode(text) or ([self.ids[self.bos]] if self.bos is not None else [])
 
     def decode(self, ids: Sequence[int], specials: bool = False) -> str:
         """Ids to text, by default without special tokens."""
         if wrong := [i for i in ids if not 0 <= i < len(self)]:
             raise HandloomError(f"token {shown(wrong[0])} is not in the vocabulary; tokens are 0 to {len(self) - 1}")
+        if self.tokenizer is not None:
+            return str(self._tokenizer.decode([int(i) for i in ids], skip_special_tokens=not specials))
         hidden = () if specials else self.specials
         return self.separator.join(t for t in (self.tokens[i] for i in ids) if t not in hidden)
 
@@ -104,8 +122,40 @@ class Vocab:
         longest_first = sorted(self.tokens, key=len, reverse=True)
         return re.compile("|".join([*map(re.escape, longest_first), "."]), re.DOTALL)
 
+    def _encode_with_tokenizer(self, text: str, begin: bool) -> list[int]:
+        try:
+            ids: list[int] = self._tokenizer.encode(text, add_special_tokens=begin).ids
+        except HandloomError:
+            raise
+        except Exception as error:
+            raise HandloomError(f"the tokenizer cannot encode {shown(text)}: {one_line(error)}") from error
+        if wrong := [i for i in ids if i >= len(self)]:
+            raise HandloomError(
+                f"the tokenizer gives token {wrong[0]}, and the model's tokens are 0 to {len(self) - 1}"
+            )
+        return ids
+
+    @cached_property
+    def _tokenizer(self) -> Any:
+        """The tokenizer, which neither cuts nor fills texts, whatever its file says about batches for training."""
+        try:
+            from tokenizers import Tokenizer
+        except ImportError as error:
+            raise HandloomError(
+                "this model's vocabulary needs tokenizers, which is not installed: pip install 'handloom[share]'"
+            ) from error
+        try:
+            tokenizer = Tokenizer.from_str(self.tokenizer or "")
+        except Exception as error:
+            raise HandloomError(f"the model's tokenizer cannot be used: {one_line(error)}") from error
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        return tokenizer
+
     def to_json(self) -> dict[str, Any]:
-        return {f.name: getattr(self, f.name) for f in fields(self)} | {"tokens": list(self.tokens)}
+        """All fields as JSON values; `tokenizer` only if there is one, so that files without one stay as they were."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)} | {"tokens": list(self.tokens)}
+        return values if self.tokenizer is not None else {k: v for k, v in values.items() if k != "tokenizer"}
 
     @classmethod
     def from_json(cls, values: Any) -> "Vocab":

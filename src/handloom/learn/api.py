@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from handloom.core import HandloomError, Model
-from handloom.core.errors import shown
-from handloom.core.files import one_line, what_is
+from handloom.core.errors import one_line, shown
+from handloom.core.files import what_is
 from handloom.learn.data import Data, check_draws
 from handloom.learn.kinds import find_either, fine_tuned, from_scratch, learner_from_json
 from handloom.learn.processes import Processes

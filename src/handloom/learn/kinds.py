@@ -7,9 +7,9 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from handloom.core import HandloomError, Model, Vocab
+from handloom.core import Config, HandloomError, Model, Vocab
 from handloom.core.errors import in_users_code, shown
-from handloom.core.files import entry_of
+from handloom.core.files import entry_of, what_is
 from handloom.core.finding import find, find_file, is_program
 from handloom.learn.batches import MASK
 from handloom.learn.data import Strings
@@ -138,7 +138,7 @@ def find_either(model: "Model | CellModel | str | os.PathLike[str]") -> "tuple[M
     if not isinstance(model, str | os.PathLike):
         return model, None
     file = None if is_program(model) else find_file(model)
-    if file is None or file.suffix == ".taotp" or entry_of(file) != CELLS_ENTRY:
+    if file is None or file.suffix == ".taotp" or what_is(file) == "folder" or entry_of(file) != CELLS_ENTRY:
         return find(model)
     with needing_torch():
         from handloom.learn.cell_models import load_cells

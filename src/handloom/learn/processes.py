@@ -14,7 +14,7 @@ from datetime import timedelta
 from typing import Any
 
 from handloom.core import HandloomError
-from handloom.core.files import one_line
+from handloom.core.errors import one_line
 
 PATIENCE = timedelta(days=30)  # how long a process waits for another, which may evaluate or search meanwhile
 

@@ -121,7 +121,7 @@ class Sampling:
 
     def unjudged(self, count: int, prompt: str, seed: int, temperature: float, how: dict[str, Any]) -> Evaluation:
         """Strings that no task judges."""
-        begun, vocab = self.model.vocab.encode(prompt), self.model.vocab
+        begun, vocab = self.model.vocab.encode_prompt(prompt), self.model.vocab
         if not begun:
             raise HandloomError("the prompt is empty, and this model has no token to begin with; give a prompt")
         outputs = self.generate([begun] * count, seed, {**how, "temperature": temperature})

@@ -14,6 +14,7 @@ from handloom.core import HandloomError, Model, choose_engine, generate
 from handloom.core.arrays import Array
 from handloom.core.callbacks import Progress
 from handloom.core.checks import check_tokens
+from handloom.core.engines import usual_engine
 from handloom.core.seeds import Elsewhere, generator
 from handloom.tasks import Language, Learnable
 from handloom.tasks.language import example_of
@@ -35,7 +36,7 @@ def mean_attention(
     if not rows:
         raise HandloomError("there are no strings to average over; give at least one")
     ids = [check_tokens(model.config, row) for row in rows]
-    module = choose_engine(engine or fast_engine(sum(map(len, ids))))
+    module = choose_engine(engine or fast_engine(model, sum(map(len, ids))))
     layers, heads, longest = model.config.layers, model.config.heads, max(map(len, ids))
     total = np.zeros((layers, heads, longest, longest))
     counts = np.zeros((longest, longest))
@@ -59,8 +60,8 @@ def check_heads(model: Model) -> None:
         raise HandloomError("this model has no attention heads, and so no patterns; choose another")
 
 
-def fast_engine(tokens: int) -> str:
-    return "torch" if tokens > FEW and find_spec("torch") else "reference"
+def fast_engine(model: Model, tokens: int) -> str:
+    return "torch" if tokens > FEW and find_spec("torch") else usual_engine(model)
 
 
 def to_numpy(value: Any) -> Array:

@@ -113,7 +113,7 @@ class Ablation:
 
     def __init__(self, model: Model, strings: Array, marks: Sequence[int], engine: str | None = None) -> None:
         self.model, self.read, self.right = model, strings[:, :-1], strings[:, -1]
-        self.engine = choose_engine(engine or fast_engine(RUNS * strings.size))
+        self.engine = choose_engine(engine or fast_engine(model, RUNS * strings.size))
         logits, trace = self.engine.forward(model, self.read, ["*.pattern", "*.v"])
         self.layers = range(model.config.layers)
         self.patterns = [to_numpy(trace[f"{i}.pattern"])[:, :, -1] for i in self.layers]  # (B, H, T) each

@@ -11,7 +11,7 @@ import numpy as np
 
 from handloom.core import HandloomError, Model
 from handloom.core.arrays import Array
-from handloom.core.files import one_line
+from handloom.core.errors import one_line
 
 NOT_USED = "not used"
 

@@ -30,7 +30,8 @@ import handloom
 from handloom.core import HandloomError
 from handloom.core.arrays import Arrays
 from handloom.core.checks import parse_json
-from handloom.core.files import digest, one_line, what_is, write_atomically
+from handloom.core.errors import one_line
+from handloom.core.files import digest, what_is, write_atomically
 from handloom.tasks.catalogue import is_rule, users_file
 from handloom.tasks.of_model import COPIES
 from handloom.tasks.user_file import files_beside

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from handloom.core import HandloomError
-from handloom.core.errors import shown
-from handloom.core.files import one_line
+from handloom.core.errors import one_line, shown
 
 
 @contextmanager

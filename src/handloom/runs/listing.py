@@ -15,8 +15,8 @@ from typing import Any
 
 from handloom.core import HandloomError
 from handloom.core.checks import is_number
-from handloom.core.errors import shown
-from handloom.core.files import one_line, what_is
+from handloom.core.errors import one_line, shown
+from handloom.core.files import what_is
 from handloom.runs.folder import ABOUT, STRINGS_COPY, Folder
 
 DEEP = 3  # levels of folders that are searched for runs

@@ -22,7 +22,7 @@ from importlib import import_module
 from typing import Any
 
 from handloom.core import HandloomError, Model
-from handloom.core.files import one_line
+from handloom.core.errors import one_line
 from handloom.discover.loop.executors import Executor, Lost, value_or_raise
 from handloom.discover.model.proposer import Part, draw_part
 from handloom.discover.problem import Problem

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from handloom.core import HandloomError
-from handloom.core.files import one_line
+from handloom.core.errors import one_line
 from handloom.discover.catalogue import problem_named
 from handloom.discover.loop.executors import Lost
 from handloom.discover.loop.ledger import RECORDS

@@ -26,8 +26,7 @@ from typing import Any, NamedTuple
 
 from handloom.core import HandloomError
 from handloom.core.checks import parse_json
-from handloom.core.errors import shown
-from handloom.core.files import one_line
+from handloom.core.errors import one_line, shown
 from handloom.discover.records.origin import came_from, started_from
 from handloom.discover.records.store import Record
 from handloom.discover.spaces import Construction, Space

@@ -32,8 +32,8 @@ from typing import Any
 from handloom import __version__
 from handloom.core import HandloomError
 from handloom.core.checks import parse_json
-from handloom.core.errors import shown
-from handloom.core.files import as_path, beside, check_place, one_line, what_is
+from handloom.core.errors import one_line, shown
+from handloom.core.files import as_path, beside, check_place, what_is
 from handloom.core.registry import offered
 from handloom.discover.problem import Number, Problem, is_score, verdict
 from handloom.discover.spaces import Construction, Space

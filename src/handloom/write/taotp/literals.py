@@ -24,8 +24,7 @@ import numpy as np
 from handloom.core import HandloomError
 from handloom.core.arrays import Array
 from handloom.core.checks import whole
-from handloom.core.errors import counted, shown
-from handloom.core.files import one_line
+from handloom.core.errors import counted, one_line, shown
 from handloom.write.parts.encodings import circle, on_circle, padding, turn
 
 MOST_TEXT = 2**23  # characters in a text; larger models belong in a model file
