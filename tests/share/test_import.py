@@ -12,12 +12,12 @@ import pytest
 import safetensors.numpy
 import safetensors.torch
 import torch
-from transformers import GPT2LMHeadModel
+from transformers import GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
 from transformers.activations import ACT2FN
 
 import handloom as hl
 from command import output
-from foreign_models import assert_same_logits, change_json, gpt2, gpt2_folder, logits_of
+from foreign_models import assert_same_logits, change_json, gpt2, gpt2_folder, logits_of, stirred
 from handloom.core import Config, HandloomError, Model, Vocab, params
 from handloom.core.reference import ACTIVATIONS
 from handloom.share.from_gpt2 import ACTIVATION_OF
@@ -149,7 +149,7 @@ def test_what_handloom_exports_comes_back_as_it_was(tmp_path, vocab):
     known = replace(vocab, tokens=(*vocab.tokens, "<unk>"))
     table = np.concatenate([model.params["W_E"], model.params["W_E"].mean(0, keepdims=True)])
     bigger = Model(replace(sizes, vocab=len(known)), model.flat | {"W_E": table}, known)
-    note = {"version": "0", "unknown": len(vocab), "notes": {"task": "addition:digits=2"}}
+    note = {"version": "0", "notes": {"task": "addition:digits=2"}}
     files = {
         "config.json": gpt2_config(bigger) | {"handloom": note},
         "tokenizer.json": tokenizer_json(known, "<unk>"),
@@ -163,7 +163,24 @@ def test_what_handloom_exports_comes_back_as_it_was(tmp_path, vocab):
     assert all(np.array_equal(back.flat[name], array) for name, array in model.flat.items())
 
 
-@pytest.mark.parametrize("note", [{"unknown": 10**9, "notes": 3}, {"unknown": "x"}, [1], {"notes": {"task": 3}}])
+@pytest.mark.parametrize("name", ["addition:digits=2", "min:n=4"])
+def test_an_exported_program_is_certified_when_it_comes_back(tmp_path, name):
+    model = hl.program(name)
+    hl.export(model, tmp_path / "out", to="gpt2")
+    back = hl.load(tmp_path / "out")
+    assert (back.vocab.tokens, back.notes["task"]) == (model.vocab.tokens, model.notes["task"])
+    assert hl.certify(back, samples=200).right
+
+
+def test_a_folder_of_llama_gives_the_same_logits(tmp_path):
+    sizes = {"vocab_size": 40, "hidden_size": 24, "num_hidden_layers": 2, "max_position_embeddings": 12}
+    more = {"num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 30}
+    module = stirred(LlamaForCausalLM(LlamaConfig(**sizes, **more)))
+    module.save_pretrained(tmp_path, max_shard_size="10KB")
+    assert_same_logits(hl.load(tmp_path), module)
+
+
+@pytest.mark.parametrize("note", [{"notes": 3}, {}, [1], {"notes": {"task": 3}}])
 def test_a_forged_note_does_no_harm(tmp_path, good, note):
     shutil.copytree(good, tmp_path, dirs_exist_ok=True)
     change_json(tmp_path / "config.json", handloom=note)

@@ -17,15 +17,15 @@ from handloom.core import Config, HandloomError, Model, Vocab
 from handloom.core.arrays import Arrays
 from handloom.core.errors import one_line, shown
 from handloom.core.files import as_path, what_is
-from handloom.core.registry import loaded
 from handloom.share.from_gpt2 import from_gpt2
+from handloom.share.llama import KINDS as LLAMA
+from handloom.share.llama import from_llama
 from handloom.share.tensors import Tensors, open_tensors, read_json
 from handloom.share.tokenizer_reader import folder_vocab, token_id
 
 CONFIG = "config.json"
 NOTE = "handloom"  # the key of config.json with what handloom noted about a model
 NUMBERS = "numbers"  # the note "tokens" of a model without a tokenizer
-LLAMA = ("llama", "mistral", "qwen2")
 Reader = Callable[[Mapping[str, Any], Tensors], tuple[Config, Arrays]]
 
 
@@ -67,16 +67,9 @@ def reader_of(values: Mapping[str, Any]) -> Reader:
     if kind == "gpt2":
         return from_gpt2
     if kind in LLAMA:
-        return llama_reader()
+        return from_llama
     known = ", ".join(("gpt2", *LLAMA))
     raise HandloomError(f"its architecture is {shown(kind)} (expected one of {known}); convert it to one of these")
-
-
-def llama_reader() -> Reader:
-    try:
-        return loaded("handloom.share.llama:from_llama")
-    except ModuleNotFoundError as error:
-        raise HandloomError("the LLaMA layout is not read yet (expected gpt2); convert it") from error
 
 
 def noted(model: Model, note: Any) -> Model:
@@ -87,8 +80,7 @@ def noted(model: Model, note: Any) -> Model:
     if isinstance(notes := note.get("notes"), dict):
         model = model.with_(notes={**notes, **model.notes})
     last = model.config.vocab - 1
-    added = note.get("unknown") == last and model.vocab.tokenizer is None and model.notes.get("tokens") != NUMBERS
-    if not added or not last or model.vocab.tokens[last] in model.vocab.specials:
+    if not last or model.vocab.tokenizer is not None or model.notes.get("tokens") == NUMBERS:
         return model
     return first_tokens(model, replace(model.vocab, tokens=model.vocab.tokens[:last]))
 

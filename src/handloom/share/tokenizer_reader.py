@@ -37,10 +37,10 @@ def folder_vocab(folder: Path, values: Mapping[str, Any], size: int) -> Vocab | 
 
 
 def plain_vocab(content: dict[str, Any], tokens: tuple[str, ...], specials: dict[str, Any]) -> Vocab | None:
-    """The Vocab that handloom wrote as this tokenizer, and that needs none: writing it again gives the same file. None
-    for any other tokenizer."""
+    """The Vocab that handloom wrote as this tokenizer, and that needs none: writing it again gives the same file. Its
+    last token is the unknown one. None for any other tokenizer."""
     unknown = content["model"].get("unk_token")
-    if content["model"].get("type") != "WordLevel" or unknown not in tokens:
+    if content["model"].get("type") != "WordLevel" or unknown != tokens[-1]:
         return None
     words = content.get("pre_tokenizer") == {"type": "WhitespaceSplit"}
     own = specials | ({"pad": None} if specials["pad"] in (specials["eos"], unknown) else {})
