@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from handloom.cli.arguments import JsonOption, ModelArgument, print_json
+from handloom.cli.options import JsonOption, ModelArgument, print_json
 
 
 def export(

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from handloom.cli.arguments import JsonOption, print_json
+from handloom.cli.options import JsonOption, print_json
 
 SOURCE = "A folder with a config.json, as Hugging Face saves it; or a checkpoint: .pt or .safetensors."
 

@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from handloom.core import Config, HandloomError, Model, Vocab
+from handloom.core import HandloomError, Model, Vocab
 from handloom.core.errors import in_users_code, shown
 from handloom.core.files import entry_of, what_is
 from handloom.core.finding import find, find_file, is_program

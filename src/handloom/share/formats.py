@@ -15,7 +15,7 @@ from typing import Any
 from handloom.core import HandloomError, Model
 from handloom.core.errors import shown
 from handloom.core.files import as_path
-from handloom.core.finding import Found, find
+from handloom.core.finding import FoundModel, find
 from handloom.core.registry import loaded, offered
 from handloom.share.gpt2_folder import write_gpt2
 
@@ -75,24 +75,24 @@ def check_format(path: Path, to: str | None) -> str:
     return to
 
 
-def to_gpt2(found: Found, path: Path, dtype: str | None) -> Exported:
+def to_gpt2(found: FoundModel, path: Path, dtype: str | None) -> Exported:
     files, agreement = write_gpt2(found.model, path, found.folder, dtype)
     opening = f'AutoModelForCausalLM.from_pretrained("{path}"), AutoTokenizer.from_pretrained("{path}")'
     return Exported(files, agreement.checked, agreement.different, str(agreement), opening)
 
 
-def to_onnx(found: Found, path: Path, dtype: str | None) -> Exported:
+def to_onnx(found: FoundModel, path: Path, dtype: str | None) -> Exported:
     checked = loaded("handloom.share.onnx_file:write_onnx")(found.model, path, dtype=dtype or "float32")
     told = f"the same predictions in onnxruntime on {checked:,} inputs" if checked else "not run, without onnxruntime"
     return Exported((path,), checked, 0, told, f'onnxruntime.InferenceSession("{path}")')
 
 
-def to_taotp(found: Found, path: Path, dtype: str | None) -> Exported:
+def to_taotp(found: FoundModel, path: Path, dtype: str | None) -> Exported:
     offered("save_taotp")(found.model.astype(dtype or found.model.dtype), path)
     return Exported((path,), 0, 0, "the text reads as the same model, exactly", f'hl.load("{path}")')
 
 
-FORMATS: dict[str, Callable[[Found, Path, str | None], Exported]] = {
+FORMATS: dict[str, Callable[[FoundModel, Path, str | None], Exported]] = {
     "gpt2": to_gpt2,
     "onnx": to_onnx,
     "taotp": to_taotp,
