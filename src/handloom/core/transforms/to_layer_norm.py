@@ -14,7 +14,7 @@ from handloom.core.checks import is_number, whole
 from handloom.core.errors import HandloomError, shown
 from handloom.core.model import Model
 from handloom.core.transforms.changed import READERS, WRITERS, changed, part
-from handloom.core.transforms.explicit import add_biases, add_positions, store_positions, untie
+from handloom.core.transforms.explicit import add_biases, store_positions, untie
 from handloom.core.transforms.padding import in_corner
 
 PINNED = 2.0**12  # how many times longer than the stream the pinned pair is
@@ -53,7 +53,7 @@ def none_to_layer(model: Model, longest: float) -> Model:
         raise HandloomError(f"none_to_layer: the model has norm={model.config.norm!r}; use one with norm='none'")
     if not is_number(longest) or longest < 0:
         raise HandloomError(f"none_to_layer: longest={shown(longest)} must be a finite number, 0 or more")
-    model = add_positions(store_positions(untie(model)))
+    model = store_positions(untie(model))
     D = model.config.d_model
     C = PINNED * 2.0 ** math.ceil(math.log2(max(longest, 1.0)))
     config = replace(model.config, norm="layer", place="pre", d_model=D + 3)
@@ -64,7 +64,7 @@ def none_to_layer(model: Model, longest: float) -> Model:
             flat[name][..., D, :] = -small[name].sum(-2)
         elif parameters.is_gain(name):
             flat[name] *= C * math.sqrt(2 / config.d_model)
-    flat["W_pos"][:, D + 1 :] = C, -C
+    flat["W_E"][:, D + 1 :] = C, -C
     return changed(model, "none_to_layer", flat, norm="layer", place="pre", d_model=D + 3)
 
 
