@@ -203,6 +203,11 @@ class Past:
         return k, v
 
 
+def decoder_in_its_dtype(model: Model) -> "Decoder":
+    """A Decoder that computes in the dtype of the model's weights."""
+    return Decoder(model, model.dtype)
+
+
 class Decoder:
     """What `decoding.py` needs of an engine, with a Past for every row of a batch."""
 

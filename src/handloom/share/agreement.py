@@ -143,9 +143,9 @@ def compare(model: Model, exported: Model, rows: list[Row]) -> tuple[Agreement, 
 
 def run_both(model: Model, exported: Model, tokens: list[Ids], last: int) -> tuple[Array, Array]:
     """The logits (B, last, V) of the model, and of the exported one in its dtype."""
-    decoders = reference.Decoder(model), reference.Decoder(exported, exported.dtype)
-    ours, theirs = (decoder.rerun(tokens, last=last) for decoder in decoders)
-    return ours, theirs
+    ours = reference.forward(model, tokens)[0]
+    theirs = reference.forward(exported, tokens, dtype=exported.dtype)[0]
+    return ours[:, -last:], theirs[:, -last:]
 
 
 def blurred(exported: Model, tokens: list[Ids], last: int) -> Array:
@@ -158,7 +158,7 @@ def blurred(exported: Model, tokens: list[Ids], last: int) -> Array:
         return blurry
 
     edits = dict.fromkeys((site for site in sites(exported.config) if site.endswith(MULTIPLIED)), blur)
-    logits = reference.Decoder(exported).rerun(tokens, edits, last)
+    logits = reference.forward(exported, tokens, edits=edits)[0][:, -last:]
     return blur(logits, np.float32).argmax(-1)
 
 

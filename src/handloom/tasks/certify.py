@@ -150,7 +150,7 @@ def decoder_of(model: Model, inputs: int) -> Decoder:
     torch."""
     if inputs * model.config.block * count(model).total > LITTLE and find_spec("torch"):
         return choose_engine("torch").Decoder(model)
-    return reference.Decoder(model, model.dtype)
+    return reference.decoder_in_its_dtype(model)
 
 
 def every_input(task: Task) -> Iterator[Ids]:
