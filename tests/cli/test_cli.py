@@ -272,7 +272,7 @@ WRONG = [
     (("run", "hello", "--steps", "many"), "Invalid value for '--steps'"),
     (("run", "hello", "--temperature", "-1"), "temperature=-1.0 must be 0"),
     (("run", "hello", "--top-p", "2"), "top_p=2.0 must be above 0 and at most 1"),
-    (("run", "hello", "--engine", "gpu"), "no engine 'gpu'; the engines are reference, torch"),
+    (("run", "hello", "--engine", "gpu"), "no engine 'gpu' here; the engines are reference, torch"),
     (("run", "hello", "--stop", "zz"), "token 'zz' is not in the vocabulary"),
     (("run", "hello", "--speed", "9"), "No such option: --speed"),
     (("info", "folder"), "folder is a folder without"),
@@ -349,14 +349,16 @@ def test_what_takes_long_says_how_far_it_is_on_standard_error(output, tmp_path):
         assert process.wait() == 130
 
 
-COMMANDS = {(name,): f"handloom.cli.{name}" for name in Handloom.names if name != "write"}
+COMMANDS = {(name,): f"handloom.cli.{name}" for name in Handloom.names if name not in ("write", "import")}
+COMMANDS |= {("import",): "handloom.cli.import_"}
 COMMANDS |= {("write", name): f"handloom.cli.write.{name}" for name in Write.names}
 EVERY = pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 
 
 def command_of(words):
     """The function of a command, with all its options."""
-    return with_options(getattr(import_module(COMMANDS[words]), words[-1]))
+    module = COMMANDS[words]
+    return with_options(getattr(import_module(module), module.rpartition(".")[2]))
 
 
 @EVERY

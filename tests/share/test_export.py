@@ -142,7 +142,6 @@ def test_the_layout_joins_queries_keys_and_values_head_by_head():
         ({"place": "post"}, r"norms behind the sublayers \(place='post'\)"),
         ({"causal": False}, r"attention to later positions \(causal=False\)"),
         ({"gated": True, "d_ff": 3}, "gated=True"),
-        ({"kv_heads": 1}, "kv_heads=1"),
     ],
 )
 def test_what_the_layout_cannot_hold_is_refused_with_what_would_do(here, fields, what):
@@ -162,9 +161,7 @@ def test_heads_fill_the_least_width_that_they_can(D, H, K):
     assert not any(w % h == 0 and w // h >= K for w in smaller for h in range(max(H, 1), w + 1))
 
 
-@given(
-    models_and_tokens(place="pre", causal=True, gated=False, kv_heads=0), st.sampled_from(["table", "sinusoid", "none"])
-)
+@given(models_and_tokens(place="pre", causal=True, gated=False), st.sampled_from(["table", "sinusoid", "none"]))
 @settings(max_examples=100)
 def test_a_model_that_is_made_to_fit_computes_the_same(case, positions):
     model, tokens = case

@@ -156,7 +156,7 @@ def test_a_trained_run_does_the_same_in_transformers(here, transformers, task):
     assert texts_of(theirs, tokenizer, model, [text]) == [model(text)]
 
 
-FITTING = {"place": "pre", "causal": True, "gated": False, "kv_heads": 0}
+FITTING = {"place": "pre", "causal": True, "gated": False}
 
 
 @given(st.data(), st.sampled_from(["table", "sinusoid", "none"]), st.integers(0, 2**32 - 1))

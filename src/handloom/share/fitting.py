@@ -21,12 +21,14 @@ from handloom.core.transforms import (
     pad_with_mean,
     rms_to_layer,
     store_positions,
+    ungroup,
 )
 from handloom.share.tokenizer import own_tokenizer
 
 UNKNOWN = "<unk>"
 SIZES = {"vocab", "block", "d_model", "layers", "heads", "d_head", "d_ff"}
 HELD = SIZES | {"norm", "place", "eps", "activation", "positions", "rotary_base", "causal", "tied", "biases"}
+HELD |= {"kv_heads"}  # once every head has keys and values of its own
 INSTEAD = "keep the model file, or export it as ONNX"
 
 
@@ -50,7 +52,7 @@ def fit_gpt2(model: Model, longest: float) -> Model:
     """The model in a form that the GPT-2 layout holds, in its own dtype. `longest` is the greatest length of its
     residual stream, which matters only without norms."""
     check_fits_gpt2(model.config)
-    model = add_positions(store_positions(model))
+    model = add_positions(store_positions(ungroup(model)))
     if model.config.norm == "rms":
         model = rms_to_layer(model)
     elif model.config.norm == "none":
