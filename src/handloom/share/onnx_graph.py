@@ -146,6 +146,7 @@ def dims(letters: str, config: Config) -> list[str | int]:
         "S": "length",
         "D": c.d_model,
         "H": c.heads,
+        "G": c.groups,
         "K": c.d_head,
         "F": c.d_ff,
         "V": c.vocab,
@@ -210,6 +211,7 @@ def write_attention(g: Graph, config: Config, p: Params, x: Value, i: int, place
     if config.positions == "rotary":
         q = g.tap(f"{i}.rot_q", rotate(g, q, places))
         k = g.tap(f"{i}.rot_k", rotate(g, k, places))
+    k, v = for_each_head(g, config, k), for_each_head(g, config, v)  # (B, H, T, K)
     turned = g.op("Transpose", k, perm=[0, 1, 3, 2])
     scores = g.tap(f"{i}.scores", q @ turned / places.root)  # (B, H, T, T)
     if places.seen:
@@ -224,13 +226,22 @@ def write_attention(g: Graph, config: Config, p: Params, x: Value, i: int, place
 def write_mlp(g: Graph, config: Config, p: Params, x: Value, i: int) -> Value:
     if not config.d_ff:
         return g.tap(f"{i}.mlp_out", plus(zeros_like(g, x), p.get("b_out")))
-    pre = g.tap(f"{i}.mlp_pre", plus(x @ p["W_in"], p.get("b_in")))
-    post = g.tap(f"{i}.mlp_post", activated(g, config.activation, pre))
+    read = "gate" if config.gated else "in"
+    pre = g.tap(f"{i}.mlp_pre", plus(x @ p[f"W_{read}"], p.get(f"b_{read}")))
+    post = activated(g, config.activation, pre)
+    if config.gated:
+        post = post * g.tap(f"{i}.mlp_pre_linear", plus(x @ p["W_in"], p.get("b_in")))
+    post = g.tap(f"{i}.mlp_post", post)
     return g.tap(f"{i}.mlp_out", plus(post @ p["W_out"], p.get("b_out")))
 
 
 def project(g: Graph, x: Value, W: Value, b: Value | None) -> Value:
     return x @ W if b is None else x @ W + g.op("Unsqueeze", b, np.array([1]))
+
+
+def for_each_head(g: Graph, config: Config, x: Value) -> Value:
+    groups = np.repeat(np.arange(config.groups), config.per_group)
+    return g.op("Gather", x, groups, axis=1) if config.kv_heads else x
 
 
 def rotate(g: Graph, x: Value, places: Places) -> Value:
