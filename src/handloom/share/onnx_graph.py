@@ -4,8 +4,9 @@ Every Config has a graph. Weights keep their names (`layers.0.W_Q`), and so does
 an output. Batch and length are free.
 
 The operators are those of opset 13, which runtimes have had since 2020. Norms are written out, for a LayerNormalization
-may subtract the squared mean from the mean square, which in float32 can leave nothing. Positions are tables, computed
-in float64. A length beyond the block reads outside them, which is an error in onnxruntime.
+may subtract the squared mean from the mean square, which in float32 can leave nothing. Scores are an Einsum, since
+onnxruntime joins a product with the transposition and the division around it, in float32 even in a float64 graph.
+Positions are tables, computed in float64. A length beyond the block reads outside them: an error in onnxruntime.
 """
 
 import math
@@ -106,7 +107,6 @@ class Places:
     """What depends on the positions of a run alone, made once for all layers."""
 
     at: Value  # (T,)
-    root: Value  # (T,): √K, by which scores are divided
     seen: Value | None = None  # (T, T): what a causal position may see
     cos: Value | None = None  # (T, K/2): the rotary turns
     sin: Value | None = None
@@ -161,14 +161,13 @@ def write_places(g: Graph, config: Config, tokens: Value) -> Places:
     count = g.op("Abs", g.op("Range", np.array(0), T, np.array(1)))
     table = g.constant("positions", np.arange(config.block))
     at = g.op("Gather", table, count, label=f"at most {config.block} tokens")
-    root = g.unfused(math.sqrt(config.d_head), at)
     seen = g.op("LessOrEqual", at, g.op("Unsqueeze", at, np.array([1]))) if config.causal else None
     if config.positions != "rotary":
-        return Places(at, root, seen)
+        return Places(at, seen)
     pairs = np.repeat([[1.0, 0.0]], config.d_head // 2, axis=1)  # a pair (1, 0) becomes (cos, sin)
     turned = reference.rotate(np.repeat(pairs, config.block, axis=0), 0, config.rotary_base)
     rows = g.op("Gather", g.constant("rotary", turned.astype(g.dtype)), at)  # (T, K)
-    return Places(at, root, seen, *g.ops("Split", rows, outputs=2, axis=-1))
+    return Places(at, seen, *g.ops("Split", rows, outputs=2, axis=-1))
 
 
 def sinusoid_table(g: Graph, config: Config) -> Value:
@@ -212,8 +211,8 @@ def write_attention(g: Graph, config: Config, p: Params, x: Value, i: int, place
         q = g.tap(f"{i}.rot_q", rotate(g, q, places))
         k = g.tap(f"{i}.rot_k", rotate(g, k, places))
     k, v = for_each_head(g, config, k), for_each_head(g, config, v)  # (B, H, T, K)
-    turned = g.op("Transpose", k, perm=[0, 1, 3, 2])
-    scores = g.tap(f"{i}.scores", q @ turned / places.root)  # (B, H, T, T)
+    products = g.op("Einsum", q, k, equation="bhtk,bhsk->bhts")
+    scores = g.tap(f"{i}.scores", products / math.sqrt(config.d_head))  # (B, H, T, T)
     if places.seen:
         scores = g.op("Where", places.seen, scores, -math.inf)
     pattern = g.tap(f"{i}.pattern", g.op("Softmax", scores, axis=-1))
