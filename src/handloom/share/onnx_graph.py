@@ -165,7 +165,7 @@ def write_places(g: Graph, config: Config, tokens: Value) -> Places:
     if config.positions != "rotary":
         return Places(at, seen)
     pairs = np.repeat([[1.0, 0.0]], config.d_head // 2, axis=1)  # a pair (1, 0) becomes (cos, sin)
-    turned = reference.rotate(np.repeat(pairs, config.block, axis=0), 0, config.rotary_base)
+    turned = reference.turn_pairs(np.repeat(pairs, config.block, axis=0), 0, config.rotary_base)
     rows = g.op("Gather", g.constant("rotary", turned.astype(g.dtype)), at)  # (T, K)
     return Places(at, seen, *g.ops("Split", rows, outputs=2, axis=-1))
 
