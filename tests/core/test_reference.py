@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from draws import assert_close, models_and_tokens, random_model
 from handloom.core import Config, HandloomError, reference, torch_engine, trace
-from handloom.core.reference import Past, forward, rotate, sinusoid
+from handloom.core.reference import Past, forward, sinusoid, turn_pairs
 
 
 def book_decoder(tokens, p, eps=1e-10):
@@ -145,7 +145,7 @@ def test_sinusoids_are_those_of_vaswani(D):
 def test_rotary_scores_depend_on_the_distance_alone():
     rng = np.random.default_rng(0)
     q, k = rng.normal(size=(2, 1, 8))
-    scores = [[float(rotate(q, i, 100.0)[0] @ rotate(k, j, 100.0)[0]) for j in range(6)] for i in range(6)]
+    scores = [[float(turn_pairs(q, i, 100.0)[0] @ turn_pairs(k, j, 100.0)[0]) for j in range(6)] for i in range(6)]
     for distance in range(-5, 6):
         assert np.ptp(np.diagonal(scores, distance)) < 1e-12
     assert np.ptp(scores) > 0.1
@@ -153,7 +153,7 @@ def test_rotary_scores_depend_on_the_distance_alone():
 
 def test_rotary_turns_each_pair_by_its_own_angle():
     x = np.eye(4)[:, None, :]  # each unit vector at position 3
-    turned = rotate(x, 3, 100.0)[:, 0]
+    turned = turn_pairs(x, 3, 100.0)[:, 0]
     for j, angle in enumerate((3.0, 3.0 / 100 ** (2 / 4))):
         assert turned[j, j] == pytest.approx(math.cos(angle))
         assert turned[j, j + 2] == pytest.approx(math.sin(angle))

@@ -119,6 +119,20 @@ def test_one_session_runs_batches_of_every_length_up_to_the_block(positions):
         run(session, [[9]])
 
 
+@pytest.mark.parametrize("kv_heads", [0, 1, 2])
+def test_gated_mlps_and_shared_keys_and_values_are_written_too(kv_heads):
+    config = Config(vocab=9, block=6, d_model=8, layers=2, heads=4, d_head=2, d_ff=5, norm="rms", activation="silu",
+                    positions="rotary", gated=True, kv_heads=kv_heads)  # fmt: skip
+    model = random_model(config)
+    session = session_of(model, "*")
+    keys = next(output for output in session.get_outputs() if output.name == "1.k")
+    assert keys.shape == ["batch", kv_heads or 4, "length", 2]
+    rows = [[3, 1, 4, 1], [5, 8, 2, 6]]
+    outputs, (_, trace) = run(session, rows), reference.forward(model, rows, want="*")
+    for site, value in trace.items():
+        assert_close(outputs[site], value, 1e-9)
+
+
 @pytest.mark.parametrize("dtype", TOLERANCE)
 def test_eps_of_zero_never_divides_zero_by_zero(dtype):
     config = Config(vocab=3, block=4, d_model=4, layers=1, heads=1, d_head=2, d_ff=3, eps=0.0, positions="none")

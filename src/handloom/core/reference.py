@@ -107,8 +107,8 @@ def attention(config: Config, p: Params, x: Array, i: int, tap: Tap, past: "Past
         v = tap(f"{i}.v", project(x, p["W_V"], p.get("b_V")))
         start = past.length if past else 0
         if config.positions == "rotary":
-            q = tap(f"{i}.rot_q", rotate(q, start, config.rotary_base))
-            k = tap(f"{i}.rot_k", rotate(k, start, config.rotary_base))
+            q = tap(f"{i}.rot_q", turn_pairs(q, start, config.rotary_base))
+            k = tap(f"{i}.rot_k", turn_pairs(k, start, config.rotary_base))
         if past:
             k, v = past.extend(i, k, v)  # (G, S, K): all so far
         k, v = for_each_head(config, k), for_each_head(config, v)  # (H, S, K)
@@ -173,7 +173,7 @@ def sinusoid(positions: Array, d_model: int) -> Array:
     return np.where(np.arange(d_model) % 2 == 0, np.sin(angles), np.cos(angles))
 
 
-def rotate(x: Array, start: int, base: float) -> Array:
+def turn_pairs(x: Array, start: int, base: float) -> Array:
     """Rotary positions: the pair (x[j], x[j + K/2]) at position t is turned by the angle t / base^(2j/K)."""
     T, K = x.shape[-2:]
     angles = np.arange(start, start + T)[:, None] * base ** (-np.arange(0, K, 2) / K)  # (T, K/2)

@@ -4,8 +4,9 @@ Every Config has a graph. Weights keep their names (`layers.0.W_Q`), and so does
 an output. Batch and length are free.
 
 The operators are those of opset 13, which runtimes have had since 2020. Norms are written out, for a LayerNormalization
-may subtract the squared mean from the mean square, which in float32 can leave nothing. Positions are tables, computed
-in float64. A length beyond the block reads outside them, which is an error in onnxruntime.
+may subtract the squared mean from the mean square, which in float32 can leave nothing. Scores are an Einsum, since
+onnxruntime joins a product with the transposition and the division around it, in float32 even in a float64 graph.
+Positions are tables, computed in float64. A length beyond the block reads outside them: an error in onnxruntime.
 """
 
 import math
@@ -106,7 +107,6 @@ class Places:
     """What depends on the positions of a run alone, made once for all layers."""
 
     at: Value  # (T,)
-    root: Value  # (T,): √K, by which scores are divided
     seen: Value | None = None  # (T, T): what a causal position may see
     cos: Value | None = None  # (T, K/2): the rotary turns
     sin: Value | None = None
@@ -146,6 +146,7 @@ def dims(letters: str, config: Config) -> list[str | int]:
         "S": "length",
         "D": c.d_model,
         "H": c.heads,
+        "G": c.groups,
         "K": c.d_head,
         "F": c.d_ff,
         "V": c.vocab,
@@ -160,14 +161,13 @@ def write_places(g: Graph, config: Config, tokens: Value) -> Places:
     count = g.op("Abs", g.op("Range", np.array(0), T, np.array(1)))
     table = g.constant("positions", np.arange(config.block))
     at = g.op("Gather", table, count, label=f"at most {config.block} tokens")
-    root = g.unfused(math.sqrt(config.d_head), at)
     seen = g.op("LessOrEqual", at, g.op("Unsqueeze", at, np.array([1]))) if config.causal else None
     if config.positions != "rotary":
-        return Places(at, root, seen)
+        return Places(at, seen)
     pairs = np.repeat([[1.0, 0.0]], config.d_head // 2, axis=1)  # a pair (1, 0) becomes (cos, sin)
-    turned = reference.rotate(np.repeat(pairs, config.block, axis=0), 0, config.rotary_base)
+    turned = reference.turn_pairs(np.repeat(pairs, config.block, axis=0), 0, config.rotary_base)
     rows = g.op("Gather", g.constant("rotary", turned.astype(g.dtype)), at)  # (T, K)
-    return Places(at, root, seen, *g.ops("Split", rows, outputs=2, axis=-1))
+    return Places(at, seen, *g.ops("Split", rows, outputs=2, axis=-1))
 
 
 def sinusoid_table(g: Graph, config: Config) -> Value:
@@ -210,8 +210,9 @@ def write_attention(g: Graph, config: Config, p: Params, x: Value, i: int, place
     if config.positions == "rotary":
         q = g.tap(f"{i}.rot_q", rotate(g, q, places))
         k = g.tap(f"{i}.rot_k", rotate(g, k, places))
-    turned = g.op("Transpose", k, perm=[0, 1, 3, 2])
-    scores = g.tap(f"{i}.scores", q @ turned / places.root)  # (B, H, T, T)
+    k, v = for_each_head(g, config, k), for_each_head(g, config, v)  # (B, H, T, K)
+    products = g.op("Einsum", q, k, equation="bhtk,bhsk->bhts")
+    scores = g.tap(f"{i}.scores", products / math.sqrt(config.d_head))  # (B, H, T, T)
     if places.seen:
         scores = g.op("Where", places.seen, scores, -math.inf)
     pattern = g.tap(f"{i}.pattern", g.op("Softmax", scores, axis=-1))
@@ -224,13 +225,22 @@ def write_attention(g: Graph, config: Config, p: Params, x: Value, i: int, place
 def write_mlp(g: Graph, config: Config, p: Params, x: Value, i: int) -> Value:
     if not config.d_ff:
         return g.tap(f"{i}.mlp_out", plus(zeros_like(g, x), p.get("b_out")))
-    pre = g.tap(f"{i}.mlp_pre", plus(x @ p["W_in"], p.get("b_in")))
-    post = g.tap(f"{i}.mlp_post", activated(g, config.activation, pre))
+    read = "gate" if config.gated else "in"
+    pre = g.tap(f"{i}.mlp_pre", plus(x @ p[f"W_{read}"], p.get(f"b_{read}")))
+    post = activated(g, config.activation, pre)
+    if config.gated:
+        post = post * g.tap(f"{i}.mlp_pre_linear", plus(x @ p["W_in"], p.get("b_in")))
+    post = g.tap(f"{i}.mlp_post", post)
     return g.tap(f"{i}.mlp_out", plus(post @ p["W_out"], p.get("b_out")))
 
 
 def project(g: Graph, x: Value, W: Value, b: Value | None) -> Value:
     return x @ W if b is None else x @ W + g.op("Unsqueeze", b, np.array([1]))
+
+
+def for_each_head(g: Graph, config: Config, x: Value) -> Value:
+    groups = np.repeat(np.arange(config.groups), config.per_group)
+    return g.op("Gather", x, groups, axis=1) if config.kv_heads else x
 
 
 def rotate(g: Graph, x: Value, places: Places) -> Value:
