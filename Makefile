@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup tour test slow orders arm lint bench docs clean
+.PHONY: setup tour test peers slow orders arm lint bench docs clean
 
 setup: .venv/.ready
 
@@ -19,6 +19,16 @@ tour: setup        ## what handloom can do
 
 test: setup        ## everything but what takes minutes, and the ten slowest tests
 	$(BIN)/python -m pytest -n auto --durations=10
+
+peers: .venv-peers/.ready  ## exported models in TransformerLens, which has an environment of its own
+	.venv-peers/bin/python -m pytest --noconftest -c /dev/null --rootdir tests/peers -p no:cacheprovider -q tests/peers
+
+.venv-peers/.ready: pyproject.toml
+	@echo "Setting up .venv-peers (a few minutes the first time) ..."
+	$(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
+	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check 'transformer-lens>=4,<5' 'transformers>=5' pytest --editable '.[learn]'
+	@touch $@
 
 slow: setup        ## what takes minutes
 	$(BIN)/python -m pytest -m slow --durations=10
@@ -50,4 +60,4 @@ docs: setup        ## the pictures, and docs/ as a site that works offline: open
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 clean:
-	rm -rf .venv site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info tour.html
+	rm -rf .venv .venv-peers site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info tour.html
