@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from handloom.core import Config, HandloomError, Model, Vocab, params, trace
@@ -418,9 +418,9 @@ def test_definition_7_7_any_encoding_has_padding_d_minus_q_plus_1_without_noise(
 @given(seeds)
 def test_definition_7_7_padding_does_not_depend_on_the_axes(seed):
     rng = np.random.default_rng(seed)
-    encoding = np.hstack(
-        [random_rotation_encoding(30, 4, seed), np.full((30, 3), 7.0), rng.uniform(-1e-5, 1e-5, (30, 2))]
-    )
+    rotation = random_rotation_encoding(30, 4, seed)
+    assume(padding_dimension(rotation, 1e-4) == (0, 0))  # one that turns hardly at all has padding of its own
+    encoding = np.hstack([rotation, np.full((30, 3), 7.0), rng.uniform(-1e-5, 1e-5, (30, 2))])
     turned = encoding @ np.linalg.qr(rng.normal(size=(9, 9)))[0]
     assert standard_padding_dimension(encoding, 1e-4) == 5
     assert standard_padding_dimension(turned, 1e-4) == 0

@@ -245,7 +245,8 @@ class Ran(NamedTuple):
 def run(decoder: Decoder, prompts: Array, right: Array, rounding: float) -> Ran:
     """Run all prompts at once. Two logits are tied if they differ by no more than `rounding` of the largest one."""
     whole = np.concatenate([prompts, right[:, :-1]], axis=1)
-    logits = decoder.rerun(whole, last=right.shape[1])  # (B, answer, V)
+    with np.errstate(over="ignore", invalid="ignore"):  # a number too large for float32 gives a wrong output
+        logits = decoder.rerun(whole, last=right.shape[1])  # (B, answer, V)
     output, size = logits.argmax(-1), np.abs(logits).max(-1)
     wanted = np.take_along_axis(logits, right[..., None], -1)[..., 0]
     np.put_along_axis(logits, right[..., None], -np.inf, -1)
