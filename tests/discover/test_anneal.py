@@ -134,6 +134,7 @@ def checked(name, seed, steps, start=None):
     return found
 
 
+@pytest.mark.slow
 def test_words_without_squares_over_three_letters_are_found():
     assert annealer("word").note is None
     assert [checked("word", seed, 20_000).score for seed in range(3)] == [20] * 3  # Thue: there are such words

@@ -456,6 +456,7 @@ def test_with_a_guide_large_permanents_are_found():
     assert all(verdict(best, one.construction) == (one.score, None) for one in found)
 
 
+@pytest.mark.slow
 def test_without_the_guide_a_search_does_not_know_where_to_go():
     problem = problem_named("permanent-312:n=9")
     guided, alone = Annealer(problem), Annealer(replace(problem, guide=None))

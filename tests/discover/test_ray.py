@@ -168,6 +168,7 @@ def test_a_search_that_kills_its_worker_once_is_made_again_and_one_that_always_d
     assert (tmp_path / "deaths-1000").stat().st_size == 3
 
 
+@pytest.mark.slow
 def test_told_to_stop_it_ends_within_two_seconds_and_so_do_the_workers(tmp_path):
     executor = on_ray(no_progression(noted(tmp_path / "pids")), ["mirror"])
     asked = []
@@ -188,6 +189,7 @@ def test_told_to_stop_at_once_nothing_is_begun():
     assert made(on_ray(no_progression(), [NONE]), searches(3), lambda: True) == []
 
 
+@pytest.mark.slow
 def test_outcomes_not_waited_for_leave_the_workers_free():
     executor, end = on_ray(no_progression(), ["mirror"]), time.monotonic() + 60
     outcomes = executor.outcomes([*searches(1, ["mirror"]), *searches(4, ["mirror"], steps=10**12)], never)

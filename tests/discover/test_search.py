@@ -172,6 +172,7 @@ def rare(a, b, c):
     return a[0] >= 11 and b[0] >= 11 and c[0] >= 11 and a[1] > 8 and b[1] > 4
 
 
+@pytest.mark.slow
 def test_a_search_is_legal_even_under_a_symmetry_that_only_seems_to_hold():
     problem = Problem(grid(14, 14), forbidden=rare, name="rare")
     for symmetry in symmetry_names(problem):
