@@ -1,0 +1,1 @@
+"""The compiler: programs of a small language become exact transformers."""

@@ -1,0 +1,95 @@
+"""Maps as neurons: a function of finitely many points becomes a line with hinges, one neuron per change of slope.
+
+A function of several variables is taken through one sum of multiples of them, the one that needs the fewest neurons:
+x and y through x + y, x < y through y − x, a table of digits through 10x + y.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import permutations, product
+
+import numpy as np
+
+from handloom.core.arrays import Array
+
+SMALL = {1: 1, 2: 4, 3: 2}  # the largest multiple tried, by the number of variables; 1 for more
+MOST_SUMS = 2_000  # sums that are tried
+
+
+@dataclass(frozen=True)
+class Hinged:
+    """constant + Σ relu(side · (s − at)) · change, where s is the sum of multiples of the variables."""
+
+    multiples: tuple[float, ...]
+    at: Array  # (F,)
+    side: Array  # (F,): 1 if the neuron is on above the point, −1 below
+    change: Array  # (F, k)
+    constant: Array  # (k,)
+
+    def __call__(self, variables: Array) -> Array:
+        s = variables @ np.array(self.multiples)
+        return np.maximum(self.side * (s[:, None] - self.at), 0) @ self.change + self.constant
+
+
+def fewest_hinges(variables: Array, values: Array) -> Hinged:
+    """The function with these values (n, k) where the variables are (n, m)."""
+    best: Hinged | None = None
+    for multiples in sums(variables):
+        hinged = through(variables @ np.array(multiples, float), values, multiples)
+        if hinged is not None and (best is None or len(hinged.at) < len(best.at)):
+            best = hinged
+    assert best is not None, "one of the sums tells all cases apart"
+    return best
+
+
+def sums(variables: Array) -> list[tuple[float, ...]]:
+    """Small multiples, the smallest first; then those that tell all cases apart."""
+    m = variables.shape[1]
+    most = SMALL.get(m, 1)
+    small = [one for one in product(range(-most, most + 1), repeat=m) if any(one) and first_of(one) > 0]
+    small.sort(key=lambda one: sum(map(abs, one)))
+    return [*small[:MOST_SUMS], *apart(variables)]
+
+
+def first_of(multiples: Sequence[float]) -> float:
+    return next(one for one in multiples if one)
+
+
+def apart(variables: Array) -> list[tuple[float, ...]]:
+    """Like the digits of a number: each variable times the span of those before it."""
+    m = variables.shape[1]
+    steps = [np.diff(np.unique(column)).min(initial=np.inf) for column in variables.T]
+    spans = [np.ptp(column) for column in variables.T]
+    found = []
+    for order in permutations(range(m)) if m <= 3 else [tuple(range(m))]:
+        multiples, reach = [0.0] * m, 0.0
+        for i in order:
+            multiples[i] = 1.0 if reach == 0 else float((reach + 1.0) / steps[i]) if np.isfinite(steps[i]) else 1.0
+            reach += multiples[i] * float(spans[i])
+        found.append(tuple(multiples))
+    return found
+
+
+def through(s: Array, values: Array, multiples: tuple[float, ...]) -> Hinged | None:
+    """The function as one of s alone; None if it is not."""
+    s = np.round(s, 9)
+    points, index = np.unique(s, return_inverse=True)
+    y = np.zeros((len(points), values.shape[1]))
+    y[index] = values
+    if not np.array_equal(y[index], values):
+        return None
+    slopes = np.diff(y, axis=0) / np.diff(points)[:, None]  # (n − 1, k)
+    flat = np.flatnonzero(~slopes.any(axis=1))
+    base = int(flat[0]) if len(flat) else -1  # the flat segment that all begins from, or the left of the first point
+    around = np.vstack([np.zeros_like(y[:1]), slopes]) if base < 0 else slopes
+    shift = 1 if base < 0 else 0  # around[i + shift] is the slope to the right of point i
+    at, side, change = [], [], []
+    for i in range(len(points)):
+        left, right = i - 1 + shift, i + shift
+        if 0 <= left and right < len(around) and not np.allclose(around[left], around[right], rtol=1e-12, atol=0):
+            at.append(points[i])
+            side.append(1.0 if i > base else -1.0)
+            change.append(around[right] - around[left])
+    k = values.shape[1]
+    constant = y[max(base, 0)]
+    return Hinged(multiples, np.array(at), np.array(side), np.array(change).reshape(-1, k), constant)

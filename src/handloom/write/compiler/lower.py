@@ -1,0 +1,338 @@
+"""Lowering: values become numbers in the residual stream, and what computes them: heads and neurons.
+
+Every variable is one number along one direction of the stream, or two if it is a token, which is a point on a circle. A
+read is a sum of multiples of such numbers, and costs nothing. What a head looks for is in `levels.py`, how a function
+becomes neurons in `hinges.py`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from handloom.core.arrays import Array
+from handloom.write.compiler.hinges import Hinged, fewest_hinges
+from handloom.write.compiler.ranges import Ranges, bases, computed
+from handloom.write.compiler.values import (
+    At,
+    Constant,
+    Count,
+    Line,
+    Linear,
+    Map,
+    Plain,
+    Position,
+    Select,
+    Token,
+    Value,
+    refuse,
+)
+
+Read = Mapping[str, float]  # multiples of named numbers of the stream; "one" is the constant 1
+ONE: Read = {"one": 1.0}
+PLANE = ("token.x", "token.y")
+
+
+@dataclass(frozen=True)
+class Column:
+    """A number that the embedding of a token, or of a position, brings with it."""
+
+    of: str  # "token" or "position"
+    values: tuple[float, ...]
+
+
+@dataclass
+class HeadPart:
+    """Scores are the sum of query · key over `looks`; each of `moves` is read there and written here."""
+
+    looks: tuple[tuple[Read, Read], ...]
+    line: Line
+    moves: list[tuple[Read, Read]] = field(default_factory=list)
+
+
+@dataclass
+class NeuronPart:
+    """Each neuron reads, and writes for every 1 above 0."""
+
+    rows: list[tuple[Read, Read]]
+    line: Line
+
+
+@dataclass
+class Lowered:
+    """All parts of a program, and the numbers they read and write, each with the largest size it has."""
+
+    columns: dict[str, Column] = field(default_factory=dict)
+    bounds: dict[str, float] = field(default_factory=dict)
+    parts: list[HeadPart | NeuronPart] = field(default_factory=list)
+    answer: Any = None  # the part that writes the answer
+
+
+def plus(*reads: Read, **more: float) -> dict[str, float]:
+    total: dict[str, float] = {}
+    for read in (*reads, more):
+        for name, amount in read.items():
+            total[name] = total.get(name, 0.0) + amount
+    return {name: amount for name, amount in total.items() if amount}
+
+
+def times(factor: float, read: Read) -> dict[str, float]:
+    return {name: factor * amount for name, amount in read.items()}
+
+
+def without_one(read: Read) -> tuple[dict[str, float], float]:
+    """A read without its constant, and the constant."""
+    return {name: amount for name, amount in read.items() if name != "one"}, read.get("one", 0.0)
+
+
+class Lowering:
+    """Lowers the values of one program; each is lowered once."""
+
+    def __init__(self, ranges: Ranges, codes: Mapping[str, Array], names: Mapping[Value, str], levels: Any) -> None:
+        self.ranges, self.codes, self.names = ranges, codes, names
+        self.lowered = Lowered()
+        self.reads: dict[Value, dict[str, float]] = {}
+        self.points: dict[Value, tuple[Read, Read]] = {}
+        self.heads: dict[Any, HeadPart] = {}
+        self.levels = levels
+        self.middle = (ranges.block - 1) / 2
+
+    # numbers
+
+    def number(self, value: Value) -> Read:
+        """The read that gives a number."""
+        if value not in self.reads:
+            self.reads[value] = self.lower_number(value)
+        return self.reads[value]
+
+    def lower_number(self, value: Value) -> dict[str, float]:
+        if isinstance(value, Constant):
+            return plus({"one": self.plain(value, value.value)})
+        sources = bases(value)
+        if len(sources) == 1 and isinstance(sources[0], Token | Position):
+            return self.column(value, sources[0])
+        if isinstance(value, Linear):
+            return plus(*(times(factor, self.number(one)) for factor, one in value.terms), one=value.constant)
+        if isinstance(value, Map):
+            return self.neurons(value)
+        if isinstance(value, Count):
+            return self.counted(value)
+        assert isinstance(value, At | Select)
+        return self.fetched(value)
+
+    def plain(self, value: Value, number: Plain) -> float:
+        if isinstance(number, str):
+            refuse(value.line, f"{number!r} is a token, not a number", "write number(...) of it")
+        return float(number)
+
+    def column(self, value: Value, source: Value) -> dict[str, float]:
+        """A function of the token, or of the position, is a column of their embedding."""
+        given = self.ranges.tokens if isinstance(source, Token) else tuple(range(self.ranges.block))
+        numbers = [self.plain(value, computed(value, {source: one})) for one in given]
+        return self.column_of("token" if isinstance(source, Token) else "position", numbers, self.name(value))
+
+    def column_of(self, of: str, numbers: list[float], name: str) -> dict[str, float]:
+        """The read of a column: of those that there are, if they give it; otherwise of a new one."""
+        wanted = np.array(numbers)
+        for known, column in [*self.lowered.columns.items()]:
+            if column.of == of and (read := affine(known, np.array(column.values), wanted)):
+                return read
+        if not np.ptp(wanted):
+            return {"one": float(wanted[0])}
+        centre = self.middle if of == "position" and name == "position" else 0.0
+        name = self.new(name, np.abs(wanted - centre).max())
+        self.lowered.columns[name] = Column(of, tuple(wanted - centre))
+        return plus({name: 1.0}, one=centre)
+
+    def position(self) -> Read:
+        return self.column_of("position", [float(t) for t in range(self.ranges.block)], "position")
+
+    def square(self) -> Read:
+        """The square of the position, counted from the middle."""
+        return self.column_of("position", [(t - self.middle) ** 2 for t in range(self.ranges.block)], "square")
+
+    def first(self) -> Read:
+        """1 at the first token."""
+        return self.column_of("position", [1.0] + [0.0] * (self.ranges.block - 1), "first")
+
+    def name(self, value: Value) -> str:
+        return self.names.get(value, "position" if isinstance(value, Position) else type(value).__name__.lower())
+
+    def new(self, name: str, bound: float) -> str:
+        """A name for a new number of the stream."""
+        unique, i = name, 2
+        while unique in self.lowered.bounds or unique in ("one", *PLANE):
+            unique, i = f"{name}.{i}", i + 1
+        self.lowered.bounds[unique] = float(bound) or 1.0
+        return unique
+
+    # tokens
+
+    def plane(self, value: Value) -> tuple[Read, Read]:
+        """The two reads that give where a token lies in the plane of the circle."""
+        if value not in self.points:
+            self.points[value] = self.lower_plane(value)
+        return self.points[value]
+
+    def lower_plane(self, value: Value) -> tuple[Read, Read]:
+        if isinstance(value, Token):
+            return {PLANE[0]: 1.0}, {PLANE[1]: 1.0}
+        if isinstance(value, Constant):
+            x, y = self.codes[self.token(value, value.value)]
+            return {"one": float(x)}, {"one": float(y)}
+        sources = bases(value)
+        if len(sources) == 1 and isinstance(sources[0], Token | Position):
+            return self.plane_columns(value, sources[0])
+        name = self.name(value)
+        targets = tuple(self.new(f"{name}.{axis}", np.sqrt(3.0)) for axis in "xy")
+        if isinstance(value, Map):
+            hinged, reads = self.hinged(value)
+            self.add_neurons(value, hinged, reads, targets)
+            return tuple(plus({t: 1.0}, one=float(c)) for t, c in zip(targets, hinged.constant, strict=True))  # type: ignore[return-value]
+        assert isinstance(value, At | Select)
+        head, moved = self.head(value), self.taken_plane(value)
+        for (read, _), target in zip(moved, targets, strict=True):
+            head.moves.append((read, {target: 1.0}))
+        return tuple(plus({t: 1.0}, one=c) for (_, c), t in zip(moved, targets, strict=True))  # type: ignore[return-value]
+
+    def plane_columns(self, value: Value, source: Value) -> tuple[Read, Read]:
+        given = self.ranges.tokens if isinstance(source, Token) else tuple(range(self.ranges.block))
+        rows = np.array([self.codes[self.token(value, computed(value, {source: one}))] for one in given])
+        of, name = "token" if isinstance(source, Token) else "position", self.name(value)
+        return tuple(self.column_of(of, rows[:, i].tolist(), f"{name}.{'xy'[i]}") for i in (0, 1))  # type: ignore[return-value]
+
+    def token(self, value: Value, one: Plain) -> str:
+        from handloom.write.compiler.source import token_of
+
+        return token_of(one)
+
+    # heads
+
+    def head(self, value: At | Select | Count) -> HeadPart:
+        """The head that looks where a value says; two that look alike are one."""
+        looks = tuple(self.levels(self, value))
+        key = tuple((tuple(sorted(q.items())), tuple(sorted(k.items()))) for q, k in looks)
+        if key not in self.heads:
+            self.heads[key] = HeadPart(looks, value.line)
+            self.lowered.parts.append(self.heads[key])
+        return self.heads[key]
+
+    def fetched(self, value: At | Select) -> dict[str, float]:
+        """A number that a head fetches."""
+        head = self.head(value)
+        read, constant = without_one(self.resting(value, self.number(value.value)))
+        if not read:
+            return plus(one=constant)
+        for known, target in head.moves:
+            if dict(known) == read and len(target) == 1:
+                return plus({next(iter(target)): 1.0}, one=constant)
+        numbers = [self.plain(value, one) for one in self.ranges.values[value]]
+        name = self.new(self.name(value), max(abs(number - constant) for number in numbers))
+        head.moves.append((read, {name: 1.0}))
+        return plus({name: 1.0}, one=constant)
+
+    def resting(self, value: At | Select, read: Read) -> Read:
+        """What is read, with what the value is when nothing matches, at the first token."""
+        if isinstance(value, At) or value.otherwise is None:
+            return read
+        change = self.plain(value, value.otherwise) - self.plain(value, self.ranges.at_first[value.value])
+        return plus(read, times(change, self.first())) if change else read
+
+    def taken_plane(self, value: At | Select) -> list[tuple[Read, float]]:
+        """What a head reads of a token, and the constants to add."""
+        reads: list[Read] = list(self.plane(value.value))
+        if isinstance(value, Select) and value.otherwise is not None:
+            at_first = self.codes[self.token(value, self.ranges.at_first[value.value])]
+            change = self.codes[self.token(value, value.otherwise)] - at_first
+            reads = [
+                plus(read, times(float(c), self.first())) if c else read for read, c in zip(reads, change, strict=True)
+            ]
+        return [without_one(read) for read in reads]
+
+    def counted(self, value: Count) -> dict[str, float]:
+        """A head gives 1/(1 + n), the first token's share; neurons make n of it."""
+        shares = np.array([[1.0 / (1 + n)] for n in range(self.ranges.block)])
+        hinged = fewest_hinges(shares, np.arange(self.ranges.block, dtype=float)[:, None])
+        name = self.new(self.name(value), self.ranges.block)
+        self.add_neurons(value, hinged, [self.share(value)], (name,))
+        return plus({name: 1.0}, one=float(hinged.constant[0]))
+
+    def share(self, value: Count) -> Read:
+        head, read = self.head(value), self.first()
+        for known, target in head.moves:
+            if known == read:
+                return target
+        name = self.new(f"share of {self.name(value)}", 1.0)
+        head.moves.append((read, {name: 1.0}))
+        return {name: 1.0}
+
+    # neurons
+
+    def neurons(self, value: Map) -> dict[str, float]:
+        hinged, reads = self.hinged(value)
+        if not len(hinged.at):
+            return plus(one=float(hinged.constant[0]))
+        numbers = [self.plain(value, one) for one in self.ranges.values[value]]
+        name = self.new(self.name(value), max(abs(number - float(hinged.constant[0])) for number in numbers))
+        self.add_neurons(value, hinged, reads, (name,))
+        return plus({name: 1.0}, one=float(hinged.constant[0]))
+
+    def hinged(self, value: Map) -> tuple[Hinged, list[Read]]:
+        """A map as hinges, and the reads of its arguments. A count alone is taken as the share that its head gives."""
+        cases = self.ranges.cases(value)
+        results = [self.result(value, one) for one in cases.values()]
+        arguments = np.array([[self.plain(value, one) for one in given] for given in cases])
+        if len(value.arguments) == 1 and isinstance(value.arguments[0], Count):
+            return fewest_hinges(1 / (1 + arguments), np.array(results)), [self.share(value.arguments[0])]
+        return fewest_hinges(arguments, np.array(results)), [self.number(one) for one in value.arguments]
+
+    def result(self, value: Map, one: Plain) -> list[float]:
+        texts = any(isinstance(each, str) for each in self.ranges.values[value])
+        return [float(c) for c in self.codes[self.token(value, one)]] if texts else [float(one)]
+
+    def add_neurons(self, value: Value, hinged: Hinged, reads: list[Read], targets: tuple[str, ...]) -> None:
+        rows = []
+        total = plus(*(times(factor, read) for factor, read in zip(hinged.multiples, reads, strict=True)))
+        for at, side, change in zip(hinged.at, hinged.side, hinged.change, strict=True):
+            read = times(float(side), plus(total, one=-float(at)))
+            rows.append((read, plus(dict(zip(targets, map(float, change), strict=True)))))
+        self.lowered.parts.append(NeuronPart(rows, value.line))
+
+    # the answer
+
+    def say(self, value: Value, loud: float) -> None:
+        """Write the answer's point onto the token's own, loudly."""
+        if isinstance(value, Map) and not (len(bases(value)) == 1 and isinstance(bases(value)[0], Token | Position)):
+            cases = self.ranges.cases(value)
+            codes = np.array([self.codes[self.token(value, one)] for one in cases.values()])
+            arguments = np.array([[self.plain(value, one) for one in given] for given in cases])
+            reads = [self.number(one) for one in value.arguments]
+            if len(reads) == 1 and isinstance(value.arguments[0], Count):
+                arguments, reads = 1 / (1 + arguments), [self.share(value.arguments[0])]
+            hinged = fewest_hinges(arguments, codes * loud)
+            self.add_neurons(value, hinged, reads, PLANE)
+            self.add_constant(hinged.constant)
+            return
+        if isinstance(value, At | Select) and any(isinstance(one, str) for one in self.ranges.values[value]):
+            head, moved = self.head(value), self.taken_plane(value)
+            for (read, constant), target in zip(moved, PLANE, strict=True):
+                head.moves.append((plus(read, one=constant), {target: loud}))
+            return
+        refuse(value.line, "an answer of this form cannot be emitted", "return a token that is fetched or computed")
+
+    def add_constant(self, constant: Array) -> None:
+        part = self.lowered.parts[-1]
+        assert isinstance(part, NeuronPart)
+        part.rows.append((ONE, plus(dict(zip(PLANE, map(float, constant), strict=True)))))
+
+
+def affine(name: str, known: Array, wanted: Array) -> dict[str, float] | None:
+    """The read of a column that is a multiple of a known one, and a constant; None if it is not."""
+    spread = known - known[0]
+    i = int(np.abs(spread).argmax())
+    factor = (wanted[i] - wanted[0]) / spread[i]
+    constant = wanted[0] - factor * known[0]
+    if factor and np.allclose(factor * known + constant, wanted, rtol=1e-12, atol=1e-12):
+        return plus({name: float(factor)}, one=float(constant))
+    return None

@@ -1,0 +1,148 @@
+"""Ranges: which values each variable can have. They are finite, which is what makes a program compilable.
+
+A value that is computed from others here, by maps and sums, has as many cases as these have combinations. Two values
+from other positions are taken to be independent, so a range may have values that never occur; it lacks none.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from math import prod
+from typing import Any
+
+from handloom.write.compiler.interpreter import Run, in_order, linear, mapped
+from handloom.write.compiler.values import (
+    END,
+    At,
+    Constant,
+    Count,
+    Linear,
+    Map,
+    Plain,
+    Position,
+    Select,
+    Token,
+    Value,
+    refuse,
+)
+
+MOST_VALUES = 4_096  # of a variable
+MOST_CASES = 200_000  # of the variables that one function is computed from
+
+Cases = dict[tuple[Plain, ...], Plain]  # the arguments of a function → its value
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """The values of each variable, and what it is at the first token, where everything is known."""
+
+    values: Mapping[Value, tuple[Plain, ...]]
+    at_first: Mapping[Value, Plain]
+    tokens: tuple[str, ...]
+    block: int
+
+    def cases(self, value: Map) -> Cases:
+        """What a map gives, for all arguments that can occur together."""
+        sources = bases(value)
+        if prod(len(self.values[one]) for one in sources) <= MOST_CASES:
+            every = product(*(self.values[one] for one in sources))
+            rows = (dict(zip(sources, given, strict=True)) for given in every)
+            arguments = {tuple(computed(one, row) for one in value.arguments) for row in rows}
+        else:
+            arguments = set(product(*(self.values[one] for one in value.arguments)))
+        return {given: mapped(value, given) for given in arguments}
+
+
+def ranges_of(answer: Value, tokens: Sequence[str], block: int) -> Ranges:
+    """The ranges of everything that an answer is computed from, where these tokens may occur."""
+    run = Run(answer)
+    run.append(END)
+    at_first = {value: column[0] for value, column in run.columns.items()}
+    found: dict[Value, tuple[Plain, ...]] = {}
+    ranges = Ranges(found, at_first, tuple(tokens), block)
+    for value in in_order(answer):
+        found[value] = in_range(value, possible(value, ranges))
+    return ranges
+
+
+def in_range(value: Value, possible: Iterable[Plain]) -> tuple[Plain, ...]:
+    """The different values, numbers first."""
+    every = set(possible)
+    if len(every) > MOST_VALUES:
+        refuse(value.line, f"this has more than {MOST_VALUES:,} values", "compute with fewer or smaller numbers")
+    return tuple(sorted(every, key=lambda one: (isinstance(one, str), one)))
+
+
+def possible(value: Value, ranges: Ranges) -> Iterable[Plain]:
+    known = ranges.values
+    if isinstance(value, Token):
+        return ranges.tokens
+    if isinstance(value, Position):
+        return range(ranges.block)
+    if isinstance(value, Constant):
+        return [value.value]
+    if isinstance(value, Linear):
+        return sums(value, ranges)
+    if isinstance(value, Map):
+        check_cases(value, ranges)
+        return ranges.cases(value).values()
+    if isinstance(value, Count):
+        return range(ranges.block)
+    if isinstance(value, At):
+        return known[value.value]
+    assert isinstance(value, Select)
+    rest = ranges.at_first[value.value] if value.otherwise is None else value.otherwise
+    taken = known[value.value]
+    if value.order == "all" and len(taken) > 1:
+        taken = tuple(means(value, taken, ranges.block))
+    return {*taken, rest}
+
+
+def bases(value: Value) -> tuple[Value, ...]:
+    """The variables that a value is computed from at its own position, by maps and sums."""
+    if isinstance(value, Linear | Map):
+        return tuple(dict.fromkeys(base for one in value.inputs for base in bases(one)))
+    return () if isinstance(value, Constant) else (value,)
+
+
+def computed(value: Value, given: Mapping[Value, Plain]) -> Plain:
+    """A value, where the variables that it is computed from are given."""
+    if value in given:
+        return given[value]
+    if isinstance(value, Constant):
+        return value.value
+    inputs = [computed(one, given) for one in value.inputs]
+    return linear(value, inputs) if isinstance(value, Linear) else mapped(value, inputs)  # type: ignore[arg-type]
+
+
+def sums(value: Linear, ranges: Ranges) -> Iterable[Plain]:
+    sources = bases(value)
+    if len(sources) == 1:
+        return [computed(value, {sources[0]: one}) for one in ranges.values[sources[0]]]
+    totals: set[Any] = {value.constant}
+    for factor, one in value.terms:
+        if any(isinstance(number, str) for number in ranges.values[one]):
+            linear(value, [ranges.values[each][-1] for each in value.inputs])  # refuses tokens
+        totals = {total + factor * number for total in totals for number in ranges.values[one]}
+        in_range(value, totals)
+    return totals
+
+
+def check_cases(value: Map, ranges: Ranges) -> None:
+    sizes = [prod(len(ranges.values[one]) for one in some) for some in (bases(value), value.arguments)]
+    if min(sizes) > MOST_CASES:
+        refuse(value.line, f"this function has {min(sizes):,} cases (expected up to {MOST_CASES:,})",
+               "compute it in steps, each of fewer values")  # fmt: skip
+
+
+def means(value: Select, taken: Sequence[Plain], block: int) -> Iterable[Plain]:
+    """All means of up to block − 1 whole numbers."""
+    if any(isinstance(one, str) for one in taken):
+        return taken  # tokens have no mean: the interpreter refuses it where several match
+    numbers = [Fraction(one) for one in taken]
+    low, high = min(numbers), max(numbers)
+    if any(number.denominator != 1 for number in numbers):
+        refuse(value.line, "the mean of numbers that are not whole has too many values", "take the mean of whole ones")
+    found = {low + Fraction(a, b) for b in range(1, block) for a in range(int(high - low) * b + 1)}
+    return in_range(value, found)

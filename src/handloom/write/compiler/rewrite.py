@@ -1,0 +1,119 @@
+"""Rewriting: the same program in a form that is cheaper to lower.
+
+A function of a token that was found elsewhere is computed before it is fetched, where it is a column of the embedding
+and takes no neurons: f(at(q)) becomes at(q, f(token)). A function of tokens becomes one of their numbers in the
+vocabulary. Numbers that are compared with == in a condition become points on a circle.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from math import cos, pi, sin
+from typing import Any
+
+from handloom.write.compiler.ranges import Ranges, bases, computed
+from handloom.write.compiler.values import (
+    At,
+    Constant,
+    Count,
+    Linear,
+    Map,
+    Plain,
+    Position,
+    Select,
+    Token,
+    Value,
+    Where,
+)
+
+
+def rewritten(answer: Value, ranges: Ranges, order: tuple[str, ...]) -> Value:
+    """The answer by the cheaper graph; `order` numbers the tokens."""
+    done: dict[Value, Value] = {}
+    number = {token: i for i, token in enumerate(order)}
+
+    def new(value: Value) -> Value:
+        if value not in done:
+            done[value] = rewrite(value)
+        return done[value]
+
+    def rewrite(value: Value) -> Value:
+        if isinstance(value, Map | Linear) and (source := fetched(value)):
+            return before_fetching(value, source)
+        if isinstance(value, Map):
+            return with_numbers(value)
+        if isinstance(value, Linear):
+            return replace(value, terms=tuple((factor, new(one)) for factor, one in value.terms))
+        if isinstance(value, At):
+            return replace(value, value=new(value.value), place=new(value.place))
+        if isinstance(value, Count):
+            return replace(value, where=condition(value.where))
+        if isinstance(value, Select):
+            by = None if value.by is None else new(value.by)
+            return replace(value, value=new(value.value), where=condition(value.where), by=by)
+        return value
+
+    def before_fetching(value: Value, source: At | Select) -> Value:
+        """f(what a head fetches) becomes what the head fetches of f."""
+
+        def function(given: Plain) -> Plain:
+            return computed(value, {source: given})
+
+        inner = Map(function, (source.value,), line=value.line)
+        if isinstance(source, At):
+            return new(replace(source, value=inner, line=value.line))
+        otherwise = None if source.otherwise is None else function(source.otherwise)
+        return new(replace(source, value=inner, otherwise=otherwise, line=value.line))
+
+    def with_numbers(value: Map) -> Map:
+        """Tokens among the arguments become their numbers; a function of one token or position stays as it is."""
+        if len(bases(value)) == 1 and isinstance(bases(value)[0], Token | Position):
+            return value
+        texts = [any(isinstance(one, str) for one in ranges.values[argument]) for argument in value.arguments]
+        if not any(texts):
+            return replace_map(value, value.function, tuple(map(new, value.arguments)))
+
+        def function(*given: Any) -> Any:
+            plain = (order[int(one)] if text else one for one, text in zip(given, texts, strict=True))
+            return value.function(*plain)
+
+        arguments = tuple(
+            new(Map(number.__getitem__, (one,), line=value.line)) if text else new(one)
+            for one, text in zip(value.arguments, texts, strict=True)
+        )
+        return replace_map(value, function, arguments)
+
+    def condition(where: Where) -> Where:
+        pairs, circles = [], []
+        for there, here in where.pairs:
+            both = (*ranges.values[there], *ranges.values[here])
+            if all(isinstance(one, str) for one in both):
+                pairs.append((new(there), new(here)))
+            else:
+                circles.append((points(there, both), points(here, both), len(set(both))))
+        flags = [None if flag is None else new(flag) for flag in (where.key, where.query)]
+        return Where(tuple(pairs), *flags, tuple(circles))
+
+    def points(value: Value, both: tuple[Plain, ...]) -> tuple[Value, Value]:
+        """Where a value lies on the circle of all values that are compared."""
+        angle = {one: 2 * pi * i / len(set(both)) for i, one in enumerate(sorted(set(both), key=str))}
+        return tuple(new(Map(lambda v, f=f: f(angle[v]), (value,), line=value.line)) for f in (cos, sin))  # type: ignore[return-value, misc]
+
+    return new(answer)
+
+
+def replace_map(value: Map, function: Callable[..., Any], arguments: tuple[Value, ...]) -> Map:
+    return Map(function, arguments, line=value.line)
+
+
+def fetched(value: Value) -> At | Select | None:
+    """What a head fetches of the token or of the position alone, if that is all a value is computed from."""
+    sources = bases(value)
+    if len(sources) != 1 or not isinstance(sources[0], At | Select):
+        return None
+    inner = bases(sources[0].value)
+    columns = len(inner) == 1 and isinstance(inner[0], Token | Position)
+    averaged = isinstance(sources[0], Select) and sources[0].order == "all" and not isinstance(
+        sources[0].value, Constant
+    )
+    linear = isinstance(value, Linear)  # free where it is
+    return sources[0] if columns and not averaged and not linear else None
