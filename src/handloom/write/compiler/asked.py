@@ -9,11 +9,12 @@ can be relied upon.
 """
 
 from collections.abc import Iterator
-from functools import cached_property, lru_cache
+from functools import cache, cached_property
 
 import numpy as np
 
 from handloom.core import HandloomError
+from handloom.core.arrays import Array
 from handloom.core.errors import shown
 from handloom.core.regex import START, parse_regex
 
@@ -28,8 +29,10 @@ class Asked:
         self.expression = expression
         self.format = parse_regex(expression)
         self.alphabet = self.characters()
+        self.steps = cache(self._steps)
+        self.words_of = cache(self._words_of)
+        self.chances = cache(self._chances)
         self.longest = self.longest_word()
-        self.words_of = lru_cache(maxsize=None)(self._words_of)
 
     def characters(self) -> str:
         """All characters that may occur, in the order of their codes."""
@@ -60,7 +63,7 @@ class Asked:
                     "limit what repeats, as in [a-z]{1,20}"
                 )
 
-    def steps(self, state: int) -> list[tuple[str, int]]:
+    def _steps(self, state: int) -> list[tuple[str, int]]:
         """The characters that may come next, and the state behind each."""
         found = ((character, self.format.read(character, state)) for character in self.alphabet)
         return [(character, next) for character, next in found if next]
@@ -93,17 +96,24 @@ class Asked:
                 for rest in self.words_from(next, length - 1):
                     yield character + rest
 
-    def draw(self, rng: np.random.Generator) -> str:
-        """A random word: first its length, then one of the words of that length, each as likely as the others."""
-        lengths = [length for length in range(self.longest + 1) if self.words_of(START, length)]
-        state, length = START, int(rng.choice(lengths))
-        word = ""
-        for left in range(length - 1, -1, -1):
-            steps = self.steps(state)
-            weights = np.array([float(self.words_of(next, left)) for _, next in steps])
-            character, state = steps[int(rng.choice(len(steps), p=weights / weights.sum()))]
-            word += character
-        return word
+    @cached_property
+    def lengths(self) -> list[int]:
+        return [length for length in range(self.longest + 1) if self.words_of(START, length)]
+
+    def draw(self, rng: np.random.Generator, length: int | None = None) -> str:
+        """A random word: first its length, if none is given, then one of its length, each as likely as the others."""
+        if length is None:
+            length = self.lengths[int(rng.integers(len(self.lengths)))]
+        state, word = START, []
+        for left, chance in zip(range(length - 1, -1, -1), rng.random(length), strict=True):
+            character, state = self.steps(state)[int(np.searchsorted(self.chances(state, left), chance, "right"))]
+            word.append(character)
+        return "".join(word)
+
+    def _chances(self, state: int, left: int) -> Array:
+        """The running sum of the chances of the next characters, where `left` come after them."""
+        counts = [self.words_of(next, left) for _, next in self.steps(state)]
+        return np.cumsum([count / sum(counts) for count in counts])[:-1]
 
     def most(self, character: str) -> int:
         """How often a character may occur in a word, at most."""

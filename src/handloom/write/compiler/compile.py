@@ -5,56 +5,65 @@
     rewrite     functions of what a head fetches move in front of it            rewrite.py
     lower       values become numbers of the stream, heads and neurons          lower.py, levels.py, hinges.py
     schedule    every part gets a layer                                         schedule.py
-    emit        the stream gets its dimensions, and the parts their weights     emit.py
+    place       every number gets a dimension, which may have served before     place.py
+    emit        the parts get their weights                                     emit.py
 """
 
-import numpy as np
+from collections.abc import Iterator
 
-from handloom.core import Model
-from handloom.core.arrays import Array
+from handloom.core import Model, count
+from handloom.write.compiler.codes import Codes, on_a_circle, on_a_parabola
 from handloom.write.compiler.emit import emitted
+from handloom.write.compiler.fuse import fused, uses_of
 from handloom.write.compiler.interpreter import in_order
 from handloom.write.compiler.levels import looks_of, one_token
 from handloom.write.compiler.lower import Lowering
+from handloom.write.compiler.place import placed
 from handloom.write.compiler.ranges import Ranges, ranges_of
 from handloom.write.compiler.rewrite import rewritten
 from handloom.write.compiler.schedule import scheduled
 from handloom.write.compiler.source import TokenProgram, token_of
 from handloom.write.compiler.values import END, Select, Value
 
-LOUD = 16.0  # how much louder an answer is written than the token here, times the distance of tokens
-
 
 def compile_program(program: TokenProgram) -> Model:
-    """The transformer of a program."""
-    ranges = program.ranges
-    circle = around(program.answer, ranges)
-    angles = {token: 2 * np.pi * i / len(circle) for i, token in enumerate(circle)}
-    codes = {token: np.sqrt(3.0) * np.array([np.cos(a), np.sin(a)]) for token, a in angles.items()}
-    answer = rewritten(program.answer, ranges, circle)
-    ranges = ranges_of(answer, ranges.tokens, ranges.block)
-    lowering = Lowering(ranges, codes, program.names, looks_of)
-    lowering.beside_end = (circle[1], circle[-1])
+    """The transformer of a program: the smallest of those that each code of tokens gives."""
+    return min((compiled(program, codes) for codes in possible_codes(program)), key=lambda model: count(model).total)
+
+
+def possible_codes(program: TokenProgram) -> Iterator[Codes]:
+    beside = looked_for(program.answer, program.ranges)
+    yield on_a_circle(program.ranges.tokens, beside)
+    if (parabola := on_a_parabola(program.ranges.tokens, beside)) and not compares_tokens(program.answer):
+        yield parabola
+
+
+def compiled(program: TokenProgram, codes: Codes) -> Model:
+    """The passes, one after the other."""
+    answer = rewritten(program.answer, program.ranges)
+    ranges = ranges_of(answer, program.ranges.tokens, program.ranges.block)
+    answer = fused(answer, ranges, codes)
+    ranges = ranges_of(answer, program.ranges.tokens, program.ranges.block)
     said = set(map(token_of, ranges.values[answer]))
-    lowering.once = {t for t in ranges.tokens if t != END and t not in said and program.asked.most(t) <= 1}
-    loud = LOUD / (1 - np.cos(2 * np.pi / len(circle)))
-    lowering.say(answer, loud)
+    once = {t for t in ranges.tokens if t != END and t not in said and program.asked.most(t) <= 1}
+    beside = looked_for(program.answer, program.ranges)
+    lowering = Lowering(ranges, codes, program.names, looks_of, frozenset(once), beside, uses_of(answer))
+    lowering.say(answer)
     layers = scheduled(lowering.lowered)
+    places, layers = placed(lowering.lowered, layers)
     notes: dict[str, object] = {"made": "compiled", "program": program.name, "asks": program.asked.expression}
     if program.steps is not None:
         notes["decode_steps"] = program.steps
-    return emitted(lowering.lowered, layers, program.vocab, ranges.block, codes, loud, notes)
+    return emitted(lowering.lowered, places, layers, program.vocab, ranges.block, codes, notes)
 
 
-def around(answer: Value, ranges: Ranges) -> tuple[str, ...]:
-    """The tokens in their order on the circle: the first token, and beside it those that heads look for alone."""
-    looked: dict[str, None] = {}
-    for value in in_order(answer):
-        if isinstance(value, Select) and (token := one_token(value.where.key, ranges.tokens)):
-            looked[token] = None
-    beside = [token for token in looked if token != END][:2]
-    rest = [token for token in ranges.tokens if token != END and token not in beside]
-    return (END, *beside[:1], *rest, *beside[1:])
+def looked_for(answer: Value, ranges: Ranges) -> tuple[str, ...]:
+    """Up to two tokens that heads look for alone."""
+    selects = (value for value in in_order(answer) if isinstance(value, Select))
+    tokens = dict.fromkeys(one_token(value.where.key, ranges.tokens) for value in selects)
+    return tuple(token for token in tokens if token not in (None, END))[:2]  # type: ignore[misc]
 
 
-Codes = dict[str, Array]
+def compares_tokens(answer: Value) -> bool:
+    """Whether a head compares tokens there with tokens here, which takes a circle."""
+    return any(isinstance(value, Select) and value.where.pairs for value in in_order(answer))

@@ -11,6 +11,7 @@ import numpy as np
 
 from handloom.core import Model, Vocab
 from handloom.core.arrays import Array
+from handloom.write.compiler.codes import Codes
 from handloom.write.compiler.lower import PLANE, Lowered, Read
 from handloom.write.compiler.schedule import LayerParts
 from handloom.write.parts.encodings import PLANE as AXES
@@ -20,10 +21,9 @@ C = 1024.0  # what stands in high and low
 MARGIN = 16.0  # the least difference between the logits of the answer and of any other token
 
 
-def stream_of(lowered: Lowered) -> Stream:
+def stream_of(lowered: Lowered, places: Mapping[str, int]) -> Stream:
     """A direction for every number, scaled so that it stays within 1."""
-    names = [*lowered.bounds]
-    every = np.eye(5 + len(names))
+    every = np.eye(5 + max(places.values(), default=-1) + 1)
     high, low, token = every[:1], every[1:2], every[2:5]
     directions = {
         "high": Direction(high, high, "ballast", (0, 1)),
@@ -32,32 +32,31 @@ def stream_of(lowered: Lowered) -> Stream:
     }
     for name, axis in zip(PLANE, AXES, strict=True):
         directions[name] = Direction(axis[None] @ token, axis[None] @ token)
-    for i, name in enumerate(names, 5):
-        scale = 2.0 ** np.ceil(np.log2(lowered.bounds[name]))
-        own = every[i : i + 1]
-        directions[name] = Direction(own / scale, scale * (own - token.sum(0) / 3), "number", (i, i + 1))
+    for name, place in places.items():
+        scale = 2.0 ** np.ceil(np.log2(max(map(abs, lowered.bounds[name]))))
+        own = every[5 + place : 6 + place]
+        directions[name] = Direction(own / scale, scale * (own - token.sum(0) / 3), "number", (5 + place, 6 + place))
     return Stream(directions, C * np.sqrt(2 / len(every)))
 
 
 def emitted(
     lowered: Lowered,
+    places: Mapping[str, int],
     layers: Sequence[LayerParts],
     vocab: Vocab,
     block: int,
-    codes: Mapping[str, Array],
-    loud: float,
+    codes: Codes,
     notes: Mapping[str, object],
 ) -> Model:
     """The Model of all parts."""
-    stream = stream_of(lowered)
-    points = np.array([codes[token] for token in vocab.tokens])  # (V, 2)
+    stream = stream_of(lowered, places)
     columns = {of: {n: np.array(c.values) for n, c in lowered.columns.items() if c.of == of} for of in ("token", "position")}
-    tokens = stream.write(**dict(zip(PLANE, points.T, strict=True)), **columns["token"])
+    tokens = stream.write(**dict(zip(PLANE, codes.points.T, strict=True)), **columns["token"])
     positions = np.broadcast_to(stream.write(one=1.0, **columns["position"]), (block, stream.width))
     built = [layer_of(stream, layer) for layer in layers]
     model = assemble(stream, vocab, tokens, positions, built, notes, activation="relu", biases=())
     gains = np.zeros(stream.width)
-    gains[2:5] = stream.scale * MARGIN / least_margin(points, loud)
+    gains[2:5] = stream.scale * MARGIN / codes.least_margin()
     flat = model.flat | {"ln_final.w": gains}
     return model.with_(params=flat)
 
@@ -78,11 +77,3 @@ def layer_of(stream: Stream, layer: LayerParts) -> Layer:
     about = "; ".join(dict.fromkeys(str(part.line) for part in layer.neurons))
     return Layer(heads, Neurons(about, rows) if rows else None)
 
-
-def least_margin(points: Array, loud: float) -> float:
-    """The least difference of the answer's logit to another, over all answers and all tokens here, for gain 1."""
-    products = points @ points.T  # (V, V)
-    logits = loud * products[:, None, :] + products[None, :, :]  # answer, token here, logit
-    best = np.einsum("aca->ac", logits)
-    others = np.where(np.eye(len(points), dtype=bool)[:, None, :], -np.inf, logits).max(-1)
-    return float((best - others).min())

@@ -65,7 +65,7 @@ class Run:
         if isinstance(value, Linear):
             return linear(value, [self.columns[one][t] for one in value.inputs])
         if isinstance(value, Map):
-            return mapped(value, [self.columns[one][t] for one in value.arguments])
+            return self.mapped(value, [self.columns[one][t] for one in value.arguments])
         if isinstance(value, At):
             place = whole_place(value, self.columns[value.place][t])
             return self.columns[value.value][min(max(place, 0), t)]
@@ -73,6 +73,14 @@ class Run:
             return len(self.matches(value.where))
         assert isinstance(value, Select)
         return self.selected(value)
+
+    def mapped(self, value: Map, inputs: Sequence[Plain]) -> Plain:
+        result = mapped(value, inputs)
+        if result is None:
+            given = ", ".join(map(str, inputs))
+            refuse(value.line, f"the function gave None for {given}, which does occur, after {''.join(self.tokens)}",
+                   "None says that it cannot; give a value")  # fmt: skip
+        return result
 
     def matches(self, where: Where) -> list[int]:
         """The positions, without the first, where a condition holds."""
@@ -123,6 +131,8 @@ def called(value: Map, given: tuple[Plain, ...]) -> Plain:
         result = value.function(*given)
     if isinstance(result, bool):
         return int(result)
+    if result is None:
+        return None  # type: ignore[return-value]  # it cannot happen, the program says
     if not isinstance(result, int | float | str | Fraction):
         raise HandloomError(f"{value.line}: the function gave {shown(result)} (expected a number or a token)")
     return result

@@ -13,6 +13,7 @@
     count, seen                         how many positions there are like that, and whether there is one
     there(x)                            in a condition: x at the position that is looked at
     apply, choose, table                any function of values here; if and else; a fixed table
+    greater, lesser                     of two numbers here
     + - * // % == != < <= > >= & | ~    as in Python
     END                                 ends the answer
 """
@@ -39,8 +40,8 @@ from handloom.write.compiler.values import (
     users_line,
 )
 
-__all__ = """END apply at back choose count find first greatest latest least mean number position program seen table
-there token""".split()
+__all__ = """END apply at back choose count find first greater greatest latest least lesser mean number position program seen
+table there token""".split()
 
 token: Value = Token()
 position: Value = Position()
@@ -115,6 +116,16 @@ def seen(what: Any) -> Value:
 def choose(condition: Any, yes: Any, no: Any) -> Value:
     """`yes` where the condition is not 0, otherwise `no`."""
     return apply(lambda flag, a, b: a if flag else b, condition, yes, no)
+
+
+def greater(a: Any, b: Any) -> Value:
+    """The greater of two numbers here."""
+    return as_value(b) + apply(lambda difference: max(difference, 0), as_value(a) - b)
+
+
+def lesser(a: Any, b: Any) -> Value:
+    """The lesser of two numbers here."""
+    return as_value(b) - apply(lambda difference: max(difference, 0), as_value(b) - a)
 
 
 def table(entries: Mapping[Any, Plain], value: Any, otherwise: Plain | None = None) -> Value:

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from handloom.core.arrays import Array
+from handloom.write.compiler.codes import Codes
 from handloom.write.compiler.lower import ONE, PLANE, Lowering, Read, plus, times
 from handloom.write.compiler.ranges import bases, computed
 from handloom.write.compiler.values import END, At, Count, Select, Token, Value
@@ -94,11 +96,12 @@ class Levels:
         key: Read = self.spread.key
         level = 0.0
         for there, here in self.where.pairs:
-            size = gap / (1 - np.cos(2 * np.pi / len(lowering.codes)))  # the codes have length √3
+            most, apart = lowering.codes.match()
+            factor = gap / apart
             at_first = lowering.codes[str(lowering.ranges.at_first[there])]
             points = zip(lowering.plane(there), lowering.plane(here), at_first, strict=True)
-            pairs += [(times(size / 3, q), plus(k, times(-float(c), first))) for k, q, c in points]
-            level += size
+            pairs += [(times(factor, q), plus(k, times(-float(c), first))) for k, q, c in points]
+            level += factor * most
         for there, here, count in self.where.circles:
             size = gap / (1 - np.cos(2 * np.pi / count))
             for k, q in zip(there, here, strict=True):
@@ -120,11 +123,11 @@ class Levels:
         token = self.one_token()
         if token is None or float(self.lowering.ranges.at_first[key]):
             return times(gap, self.lowering.number(key)), gap, gap * float(self.lowering.ranges.at_first[key])
-        code = self.lowering.codes[token]
-        others = [float(c @ code) for name, c in self.lowering.codes.items() if name not in (token, END)]
-        factor = gap / (3.0 - max(others, default=-3.0))
-        read = {PLANE[i]: factor * float(code[i]) for i in (0, 1)}
-        return read, 3.0 * factor, factor * float(self.lowering.codes[END] @ code)
+        direction, apart = picking(self.lowering.codes, token, END)
+        factor = gap / apart
+        codes = self.lowering.codes
+        read = {PLANE[i]: factor * float(direction[i]) for i in (0, 1)}
+        return read, factor * float(codes[token] @ direction), factor * float(codes[END] @ direction)
 
     def beside_first(self, token: str) -> Looks:
         """One read finds the token, rests at the first token and stays away from all others, as the first token's point
@@ -134,7 +137,7 @@ class Levels:
         for angle in np.linspace(0, 2 * np.pi, DIRECTIONS, endpoint=False):
             direction = np.array([np.cos(angle), np.sin(angle)])
             wanted, rest = codes[token] @ direction, codes[END] @ direction
-            others = max(c @ direction for name, c in codes.items() if name not in (token, END))
+            others = max((codes[name] @ direction for name in codes.tokens if name not in (token, END)), default=-9.0)
             above, below = wanted - rest, rest - others
             if above <= 1e-6 or below <= 1e-6:
                 continue
@@ -146,6 +149,16 @@ class Levels:
         read = {PLANE[i]: factor * float(direction[i]) for i in (0, 1)}
         key = plus(read, spread.key)
         return [(ONE, {name: amount for name, amount in key.items() if name != "one"})]
+
+
+def picking(codes: Codes, token: str, *ignored: str) -> tuple[Array, float]:
+    """The direction in which a token lies furthest above all others but the ignored ones, and how far."""
+    angles = np.linspace(0, 2 * np.pi, DIRECTIONS, endpoint=False)
+    directions = np.column_stack([np.cos(angles), np.sin(angles)])
+    others = [codes[name] for name in codes.tokens if name not in (token, *ignored)] or [-codes[token]]
+    above = directions @ codes[token] - (directions @ np.array(others).T).max(1)
+    best = int(above.argmax())
+    return directions[best], float(above[best])
 
 
 def one_token(key: Value | None, tokens: tuple[str, ...]) -> str | None:

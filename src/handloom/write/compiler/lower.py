@@ -5,6 +5,7 @@ read is a sum of multiples of such numbers, and costs nothing. What a head looks
 becomes neurons in `hinges.py`.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from handloom.core.arrays import Array
+from handloom.write.compiler.codes import Codes
 from handloom.write.compiler.hinges import Hinged, fewest_hinges
 from handloom.write.compiler.ranges import Ranges, bases, computed
 from handloom.write.compiler.values import (
@@ -61,10 +63,10 @@ class NeuronPart:
 
 @dataclass
 class Lowered:
-    """All parts of a program, and the numbers they read and write, each with the largest size it has."""
+    """All parts of a program, and the numbers they read and write, each with its least and its greatest value."""
 
     columns: dict[str, Column] = field(default_factory=dict)
-    bounds: dict[str, float] = field(default_factory=dict)
+    bounds: dict[str, tuple[float, float]] = field(default_factory=dict)
     parts: list[HeadPart | NeuronPart] = field(default_factory=list)
     answer: Any = None  # the part that writes the answer
 
@@ -89,8 +91,18 @@ def without_one(read: Read) -> tuple[dict[str, float], float]:
 class Lowering:
     """Lowers the values of one program; each is lowered once."""
 
-    def __init__(self, ranges: Ranges, codes: Mapping[str, Array], names: Mapping[Value, str], levels: Any) -> None:
+    def __init__(
+        self,
+        ranges: Ranges,
+        codes: Codes,
+        names: Mapping[Value, str],
+        levels: Any,
+        once: frozenset[str],
+        beside_end: tuple[str, ...],
+        uses: Counter[Value],
+    ) -> None:
         self.ranges, self.codes, self.names = ranges, codes, names
+        self.once, self.beside_end, self.uses = once, beside_end, uses
         self.lowered = Lowered()
         self.reads: dict[Value, dict[str, float]] = {}
         self.points: dict[Value, tuple[Read, Read]] = {}
@@ -113,13 +125,31 @@ class Lowering:
         if len(sources) == 1 and isinstance(sources[0], Token | Position):
             return self.column(value, sources[0])
         if isinstance(value, Linear):
-            return plus(*(times(factor, self.number(one)) for factor, one in value.terms), one=value.constant)
+            return self.summed(value)
         if isinstance(value, Map):
             return self.neurons(value)
         if isinstance(value, Count):
             return self.counted(value)
         assert isinstance(value, At | Select)
         return self.fetched(value)
+
+    def summed(self, value: Linear) -> dict[str, float]:
+        """Sums cost nothing. Several numbers that heads fetch for this sum alone are added up where they are
+        written."""
+        together = [(f, one) for f, one in value.terms if isinstance(one, At | Select) and self.uses[one] == 1]
+        together = together if len(together) > 1 else []
+        alone = [(f, one) for f, one in value.terms if not any(one is other for _, other in together)]
+        total = plus(*(times(factor, self.number(one)) for factor, one in alone), one=value.constant)
+        if not together:
+            return total
+        name, low, high = self.new(self.name(value), 1.0), 0.0, 0.0
+        for factor, one in together:
+            read, constant = without_one(self.resting(one, self.number(one.value)))
+            numbers = [factor * (self.plain(one, number) - constant) for number in self.ranges.values[one]]
+            low, high, total = low + min(numbers), high + max(numbers), plus(total, one=factor * constant)
+            self.head(one).moves.append((times(factor, read), {name: 1.0}))
+        self.lowered.bounds[name] = (low, high)
+        return plus(total, {name: 1.0})
 
     def plain(self, value: Value, number: Plain) -> float:
         if isinstance(number, str):
@@ -141,7 +171,7 @@ class Lowering:
         if not np.ptp(wanted):
             return {"one": float(wanted[0])}
         centre = self.middle if of == "position" and name == "position" else 0.0
-        name = self.new(name, np.abs(wanted - centre).max())
+        name = self.new(name, *(wanted - centre))
         self.lowered.columns[name] = Column(of, tuple(wanted - centre))
         return plus({name: 1.0}, one=centre)
 
@@ -159,12 +189,12 @@ class Lowering:
     def name(self, value: Value) -> str:
         return self.names.get(value, "position" if isinstance(value, Position) else type(value).__name__.lower())
 
-    def new(self, name: str, bound: float) -> str:
-        """A name for a new number of the stream."""
+    def new(self, name: str, *numbers: float) -> str:
+        """A name for a new number of the stream, which has these values, or values between them."""
         unique, i = name, 2
         while unique in self.lowered.bounds or unique in ("one", *PLANE):
             unique, i = f"{name}.{i}", i + 1
-        self.lowered.bounds[unique] = float(bound) or 1.0
+        self.lowered.bounds[unique] = float(min(numbers)), float(max(numbers))
         return unique
 
     # tokens
@@ -185,7 +215,7 @@ class Lowering:
         if len(sources) == 1 and isinstance(sources[0], Token | Position):
             return self.plane_columns(value, sources[0])
         name = self.name(value)
-        targets = tuple(self.new(f"{name}.{axis}", np.sqrt(3.0)) for axis in "xy")
+        targets = tuple(self.new(f"{name}.{axis}", -self.codes.size, self.codes.size) for axis in "xy")
         if isinstance(value, Map):
             hinged, reads = self.hinged(value)
             self.add_neurons(value, hinged, reads, targets)
@@ -228,7 +258,7 @@ class Lowering:
             if dict(known) == read and len(target) == 1:
                 return plus({next(iter(target)): 1.0}, one=constant)
         numbers = [self.plain(value, one) for one in self.ranges.values[value]]
-        name = self.new(self.name(value), max(abs(number - constant) for number in numbers))
+        name = self.new(self.name(value), *(number - constant for number in numbers))
         head.moves.append((read, {name: 1.0}))
         return plus({name: 1.0}, one=constant)
 
@@ -254,7 +284,7 @@ class Lowering:
         """A head gives 1/(1 + n), the first token's share; neurons make n of it."""
         shares = np.array([[1.0 / (1 + n)] for n in range(self.ranges.block)])
         hinged = fewest_hinges(shares, np.arange(self.ranges.block, dtype=float)[:, None])
-        name = self.new(self.name(value), self.ranges.block)
+        name = self.new(self.name(value), *(n - float(hinged.constant[0]) for n in (0, self.ranges.block)))
         self.add_neurons(value, hinged, [self.share(value)], (name,))
         return plus({name: 1.0}, one=float(hinged.constant[0]))
 
@@ -263,7 +293,7 @@ class Lowering:
         for known, target in head.moves:
             if known == read:
                 return target
-        name = self.new(f"share of {self.name(value)}", 1.0)
+        name = self.new(f"share of {self.name(value)}", 0.0, 1.0)
         head.moves.append((read, {name: 1.0}))
         return {name: 1.0}
 
@@ -274,7 +304,7 @@ class Lowering:
         if not len(hinged.at):
             return plus(one=float(hinged.constant[0]))
         numbers = [self.plain(value, one) for one in self.ranges.values[value]]
-        name = self.new(self.name(value), max(abs(number - float(hinged.constant[0])) for number in numbers))
+        name = self.new(self.name(value), *(number - float(hinged.constant[0]) for number in numbers))
         self.add_neurons(value, hinged, reads, (name,))
         return plus({name: 1.0}, one=float(hinged.constant[0]))
 
@@ -301,25 +331,36 @@ class Lowering:
 
     # the answer
 
-    def say(self, value: Value, loud: float) -> None:
+    def say(self, value: Value) -> None:
         """Write the answer's point onto the token's own, loudly."""
-        if isinstance(value, Map) and not (len(bases(value)) == 1 and isinstance(bases(value)[0], Token | Position)):
+        single = len(bases(value)) == 1 and isinstance(bases(value)[0], Token | Position)
+        if isinstance(value, Map | Linear) and not single:
+            self.say_computed(value)
+        elif isinstance(value, At | Select) and any(isinstance(one, str) for one in self.ranges.values[value]):
+            head, moved, codes = self.head(value), self.taken_plane(value), self.codes
+            for (read, constant), turn, target in zip(moved, np.diag(codes.turn), PLANE, strict=True):
+                if turn:
+                    head.moves.append((plus(read, one=constant), {target: float(turn)}))
+            if codes.shift.any():
+                head.moves.append((ONE, plus(dict(zip(PLANE, map(float, codes.shift), strict=True)))))
+        else:
+            refuse(value.line, "an answer of this form cannot be emitted", "return a token that is fetched or computed")
+
+    def say_computed(self, value: Map | Linear) -> None:
+        if isinstance(value, Linear):
+            value = Map(lambda total: total, (value,), line=value.line)
+            cases = {(one,): one for one in self.ranges.values[value.arguments[0]]}
+        else:
             cases = self.ranges.cases(value)
-            codes = np.array([self.codes[self.token(value, one)] for one in cases.values()])
-            arguments = np.array([[self.plain(value, one) for one in given] for given in cases])
+        codes = np.array([self.codes.answer(self.token(value, one)) for one in cases.values()])
+        arguments = np.array([[self.plain(value, one) for one in given] for given in cases])
+        if len(value.arguments) == 1 and isinstance(value.arguments[0], Count):
+            arguments, reads = 1 / (1 + arguments), [self.share(value.arguments[0])]
+        else:
             reads = [self.number(one) for one in value.arguments]
-            if len(reads) == 1 and isinstance(value.arguments[0], Count):
-                arguments, reads = 1 / (1 + arguments), [self.share(value.arguments[0])]
-            hinged = fewest_hinges(arguments, codes * loud)
-            self.add_neurons(value, hinged, reads, PLANE)
-            self.add_constant(hinged.constant)
-            return
-        if isinstance(value, At | Select) and any(isinstance(one, str) for one in self.ranges.values[value]):
-            head, moved = self.head(value), self.taken_plane(value)
-            for (read, constant), target in zip(moved, PLANE, strict=True):
-                head.moves.append((plus(read, one=constant), {target: loud}))
-            return
-        refuse(value.line, "an answer of this form cannot be emitted", "return a token that is fetched or computed")
+        hinged = fewest_hinges(arguments, codes)
+        self.add_neurons(value, hinged, reads, PLANE)
+        self.add_constant(hinged.constant)
 
     def add_constant(self, constant: Array) -> None:
         part = self.lowered.parts[-1]

@@ -28,6 +28,7 @@ from handloom.write.compiler.values import (
 )
 
 MOST_VALUES = 4_096  # of a variable
+FEW_CASES = 2_000  # up to this many, what they are computed from is looked at instead
 MOST_CASES = 200_000  # of the variables that one function is computed from
 
 Cases = dict[tuple[Plain, ...], Plain]  # the arguments of a function → its value
@@ -43,15 +44,17 @@ class Ranges:
     block: int
 
     def cases(self, value: Map) -> Cases:
-        """What a map gives, for all arguments that can occur together."""
+        """What a map gives, for all arguments that can occur together. Where its function gives None, they cannot."""
         sources = bases(value)
-        if prod(len(self.values[one]) for one in sources) <= MOST_CASES:
+        separate = prod(len(self.values[one]) for one in value.arguments)
+        if prod(len(self.values[one]) for one in sources) <= max(separate, FEW_CASES):
             every = product(*(self.values[one] for one in sources))
             rows = (dict(zip(sources, given, strict=True)) for given in every)
             arguments = {tuple(computed(one, row) for one in value.arguments) for row in rows}
         else:
             arguments = set(product(*(self.values[one] for one in value.arguments)))
-        return {given: mapped(value, given) for given in arguments}
+        results = {given: mapped(value, given) for given in arguments if None not in given}
+        return {given: result for given, result in results.items() if result is not None}
 
 
 def ranges_of(answer: Value, tokens: Sequence[str], block: int) -> Ranges:
@@ -68,7 +71,7 @@ def ranges_of(answer: Value, tokens: Sequence[str], block: int) -> Ranges:
 
 def in_range(value: Value, possible: Iterable[Plain]) -> tuple[Plain, ...]:
     """The different values, numbers first."""
-    every = set(possible)
+    every = set(possible) - {None}
     if len(every) > MOST_VALUES:
         refuse(value.line, f"this has more than {MOST_VALUES:,} values", "compute with fewer or smaller numbers")
     return tuple(sorted(every, key=lambda one: (isinstance(one, str), one)))
@@ -113,6 +116,8 @@ def computed(value: Value, given: Mapping[Value, Plain]) -> Plain:
     if isinstance(value, Constant):
         return value.value
     inputs = [computed(one, given) for one in value.inputs]
+    if None in inputs:
+        return None  # type: ignore[return-value]
     return linear(value, inputs) if isinstance(value, Linear) else mapped(value, inputs)  # type: ignore[arg-type]
 
 

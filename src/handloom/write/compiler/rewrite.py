@@ -26,9 +26,10 @@ from handloom.write.compiler.values import (
 )
 
 
-def rewritten(answer: Value, ranges: Ranges, order: tuple[str, ...]) -> Value:
-    """The answer by the cheaper graph; `order` numbers the tokens."""
+def rewritten(answer: Value, ranges: Ranges) -> Value:
+    """The answer by the cheaper graph."""
     done: dict[Value, Value] = {}
+    order = ranges.tokens
     number = {token: i for i, token in enumerate(order)}
 
     def new(value: Value) -> Value:

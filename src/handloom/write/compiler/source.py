@@ -26,7 +26,7 @@ from handloom.write.compiler.interpreter import Run
 from handloom.write.compiler.ranges import Ranges, ranges_of
 from handloom.write.compiler.values import END, Plain, Value, as_value
 
-ALL, SOME = 3_000, 300  # inputs that are run to learn how long answers are: all of them, or the longest and random ones
+ALL, SOME = 2_000, 60  # inputs that are run first: all of them, or of the longest and of random ones
 LONGEST_ANSWER = 4_096
 
 
@@ -87,29 +87,31 @@ class TokenProgram:
         return "\n".join(f"{name:>{left}}  " + " ".join(f"{c:>{width}}" for c in row) for name, row in cells.items())
 
     def samples(self) -> Iterator[str]:
-        """All inputs if they are few; otherwise the shortest, the longest of each kind and random ones."""
+        """All inputs if they are few; otherwise some of the shortest, of the longest, and random ones."""
         if self.asked.count <= ALL:
             yield from self.asked.words()
             return
         rng = np.random.default_rng(0)
         yield from islice(self.asked.words(), SOME)
-        yield from self.long_words(rng)
+        for _ in range(SOME // 2):
+            word = self.asked.draw(rng, self.asked.longest)
+            yield word
+            yield from self.uniform(word)
         yield from (self.asked.draw(rng) for _ in range(SOME))
 
-    def long_words(self, rng: np.random.Generator) -> Iterator[str]:
-        """Words of the greatest length: of one character throughout where that is possible, and random ones."""
-        drawn = (self.asked.draw(rng) for _ in range(20 * SOME))
-        longest = [word for word in drawn if len(word) == self.asked.longest][:SOME]
-        for word in longest:
-            yield word
-            for character in set(word):
-                same = "".join(character if c.isalnum() else c for c in word)
-                if self.asked.has(same):
-                    yield same
+    def uniform(self, word: str) -> Iterator[str]:
+        """The word with all letters and digits replaced by its first one, and by its last, where that is an input."""
+        letters = [character for character in word if character.isalnum()]
+        for letter in letters[:1] + letters[-1:]:
+            same = "".join(letter if character.isalnum() else character for character in word)
+            if self.asked.has(same):
+                yield same
 
     @cached_property
     def block(self) -> int:
         """The most tokens that a run has: first token, input and answer."""
+        if self.steps is not None:
+            return self.asked.longest + self.steps
         return max(len(word) + len(self.answers(word)) for word in self.samples())
 
     @cached_property

@@ -83,6 +83,11 @@ class Operators:
     def __rsub__(self, other: Any) -> Any:
         return self.plus(other, -1, 1)
 
+    def compared(self, other: Any, test: Callable[[Any], int]) -> Any:
+        """A test of the difference: a sum costs nothing, and one number has fewer cases than two."""
+        difference = self - other
+        return NotImplemented if difference is NotImplemented else difference.apply(test)
+
     def __neg__(self) -> Any:
         return self.linear([(-1, self)], 0)
 
@@ -106,16 +111,16 @@ class Operators:
         return self.apply(lambda a, b: int(a != b), other)
 
     def __lt__(self, other: Any) -> Any:
-        return self.apply(lambda a, b: int(a < b), other)
+        return self.compared(other, lambda difference: int(difference < 0))
 
     def __le__(self, other: Any) -> Any:
-        return self.apply(lambda a, b: int(a <= b), other)
+        return self.compared(other, lambda difference: int(difference <= 0))
 
     def __gt__(self, other: Any) -> Any:
-        return self.apply(lambda a, b: int(a > b), other)
+        return self.compared(other, lambda difference: int(difference > 0))
 
     def __ge__(self, other: Any) -> Any:
-        return self.apply(lambda a, b: int(a >= b), other)
+        return self.compared(other, lambda difference: int(difference >= 0))
 
     def __and__(self, other: Any) -> Any:
         return self.apply(lambda a, b: int(bool(a) and bool(b)), other)

@@ -1,0 +1,79 @@
+"""Fusing: a function of a function becomes one, where that does not take many more neurons: it saves a layer.
+
+`late & ~carry` is then one sum and one neuron, and (a + b) % 10, or the end, one row of hinges.
+"""
+
+from collections import Counter
+from dataclasses import replace
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from handloom.write.compiler.codes import Codes
+from handloom.write.compiler.hinges import fewest_hinges
+from handloom.write.compiler.interpreter import in_order
+from handloom.write.compiler.ranges import Ranges, bases
+from handloom.write.compiler.values import Count, Map, Plain, Position, Token, Value
+
+MORE = 4  # neurons that a saved layer may cost
+MOST_FUSED = 4_000  # cases of a fused function
+
+
+def fused(answer: Value, ranges: Ranges, codes: Codes) -> Value:
+    """The answer with its functions fused, the outermost first."""
+    while isinstance(answer, Map) and (next := one_fused(answer, ranges, codes, uses_of(answer))):
+        answer = next
+    return answer
+
+
+def uses_of(answer: Value) -> Counter[Value]:
+    return Counter(one for value in in_order(answer) for one in value.inputs)
+
+
+def one_fused(value: Map, ranges: Ranges, codes: Codes, uses: Counter[Value]) -> Map | None:
+    """A map with one of its arguments fused in; None if nothing is gained."""
+    for i, inner in enumerate(value.arguments):
+        if not isinstance(inner, Map) or is_column(inner) or any(isinstance(one, Count) for one in inner.arguments):
+            continue
+        whole = inlined(value, i, inner)
+        if prod(len(ranges.values[one]) for one in whole.arguments) > MOST_FUSED:
+            continue
+        apart = neurons(value, ranges, codes, True) + (neurons(inner, ranges, codes, False) if uses[inner] == 1 else 0)
+        if neurons(whole, ranges, codes, True) <= apart + MORE:
+            return whole
+    return None
+
+
+def is_column(value: Value) -> bool:
+    sources = bases(value)
+    return len(sources) == 1 and isinstance(sources[0], Token | Position)
+
+
+def inlined(outer: Map, i: int, inner: Map) -> Map:
+    """The outer function with the inner one in place of its argument i; arguments that are the same are given once."""
+    every = (*outer.arguments[:i], *inner.arguments, *outer.arguments[i + 1 :])
+    distinct = {one: place for place, one in enumerate(dict.fromkeys(every))}
+    places = [distinct[one] for one in every]
+    end = i + len(inner.arguments)
+
+    def function(*given: Plain) -> Any:
+        whole = [given[place] for place in places]
+        middle = inner.function(*whole[i:end])
+        return None if middle is None else outer.function(*whole[:i], middle, *whole[end:])
+
+    return Map(function, tuple(distinct), line=outer.line)
+
+
+def neurons(value: Map, ranges: Ranges, codes: Codes, said: bool) -> int:
+    """How many neurons a map takes."""
+    cases = ranges.cases(value)
+    results = np.array([codes.answer(str(one)) if said and isinstance(one, str) else [float(one)] for one in cases.values()]
+        if not said else [codes.answer(token(one)) for one in cases.values()])  # fmt: skip
+    return len(fewest_hinges(np.array([list(map(float, given)) for given in cases]), results).at)
+
+
+def token(one: Plain) -> str:
+    from handloom.write.compiler.source import token_of
+
+    return token_of(one)
