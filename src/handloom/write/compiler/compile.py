@@ -23,7 +23,7 @@ from handloom.write.compiler.ranges import Ranges, ranges_of
 from handloom.write.compiler.rewrite import rewritten
 from handloom.write.compiler.schedule import scheduled
 from handloom.write.compiler.source import TokenProgram, token_of
-from handloom.write.compiler.values import END, Select, Value
+from handloom.write.compiler.values import END, Count, Select, Value
 
 
 def compile_program(program: TokenProgram) -> Model:
@@ -66,4 +66,4 @@ def looked_for(answer: Value, ranges: Ranges) -> tuple[str, ...]:
 
 def compares_tokens(answer: Value) -> bool:
     """Whether a head compares tokens there with tokens here, which takes a circle."""
-    return any(isinstance(value, Select) and value.where.pairs for value in in_order(answer))
+    return any(isinstance(value, Select | Count) and value.where.pairs for value in in_order(answer))

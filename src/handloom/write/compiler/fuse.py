@@ -13,8 +13,9 @@ import numpy as np
 from handloom.write.compiler.codes import Codes
 from handloom.write.compiler.hinges import fewest_hinges
 from handloom.write.compiler.interpreter import in_order
-from handloom.write.compiler.ranges import Ranges, bases
-from handloom.write.compiler.values import Count, Map, Plain, Position, Token, Value
+from handloom.write.compiler.ranges import Ranges
+from handloom.write.compiler.rewrite import is_column
+from handloom.write.compiler.values import Count, Map, Plain, Value
 
 MORE = 4  # neurons that a saved layer may cost
 MOST_FUSED = 4_000  # cases of a fused function
@@ -22,7 +23,7 @@ MOST_FUSED = 4_000  # cases of a fused function
 
 def fused(answer: Value, ranges: Ranges, codes: Codes) -> Value:
     """The answer with its functions fused, the outermost first."""
-    while isinstance(answer, Map) and (next := one_fused(answer, ranges, codes, uses_of(answer))):
+    while isinstance(answer, Map) and (next := one_fused(answer, ranges, codes, uses_of(answer))) is not None:
         answer = next
     return answer
 
@@ -43,11 +44,6 @@ def one_fused(value: Map, ranges: Ranges, codes: Codes, uses: Counter[Value]) ->
         if neurons(whole, ranges, codes, True) <= apart + MORE:
             return whole
     return None
-
-
-def is_column(value: Value) -> bool:
-    sources = bases(value)
-    return len(sources) == 1 and isinstance(sources[0], Token | Position)
 
 
 def inlined(outer: Map, i: int, inner: Map) -> Map:

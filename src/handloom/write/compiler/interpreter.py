@@ -105,7 +105,7 @@ class Run:
         if value.by is not None:
             by = self.columns[value.by]
             best = (min if value.order == "least" else max)(by[s] for s in found)
-            found = [s for s in found if by[s] == best]
+            return column[next(s for s in found if by[s] == best)]
         return mean_of(value, [column[s] for s in found])
 
 

@@ -65,15 +65,30 @@ class Levels:
             return Spread(times(STEP, lowering.position()), STEP, last * STEP, 0)
         if value.order == "first":
             return Spread(times(-STEP, lowering.position()), -last * STEP, -STEP, 0)
-        assert value.by is not None
-        numbers = np.array([float(one) for one in lowering.ranges.values[value.by]])
+        return self.order_by(value)
+
+    def order_by(self, value: Select) -> Spread:
+        """By a number; of equal ones the first, unless what is taken is the same for them."""
+        by, lowering = value.by, self.lowering
+        assert by is not None
+        numbers = np.array([float(one) for one in lowering.ranges.values[by]])
+        sign, read = (1.0 if value.order == "greatest" else -1.0), None
+        if isinstance(by, Count):  # its head gives 1/(1 + n)
+            numbers, sign, read = 1 / (1 + numbers), -sign, lowering.share(by)
         gap = np.diff(np.unique(numbers)).min(initial=np.inf)
         if not np.isfinite(gap):
             return Spread({}, 0, 0, 0)
-        factor = STEP / gap * (1 if value.order == "greatest" else -1)
+        read = lowering.number(by) if read is None else read
+        ties = 0.0 if by is value.value else STEP
+        factor = sign * (STEP + ties * lowering.ranges.block) / gap
+        at_first = float(lowering.ranges.at_first[by])
         sizes = factor * numbers
-        at_first = factor * float(lowering.ranges.at_first[value.by])
-        return Spread(times(factor, lowering.number(value.by)), sizes.min(), sizes.max(), at_first)
+        return Spread(
+            plus(times(factor, read), times(-ties, lowering.position())),
+            sizes.min() - ties * (lowering.ranges.block - 1),
+            sizes.max() - ties,
+            factor * (1 / (1 + at_first) if isinstance(by, Count) else at_first),
+        )
 
     def unique(self) -> bool:
         """Whether at most one position can match."""

@@ -5,7 +5,7 @@ and takes no neurons: f(at(q)) becomes at(q, f(token)). A function of tokens bec
 vocabulary. Numbers that are compared with == in a condition become points on a circle.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import cos, pi, sin
 from typing import Any
@@ -29,8 +29,6 @@ from handloom.write.compiler.values import (
 def rewritten(answer: Value, ranges: Ranges) -> Value:
     """The answer by the cheaper graph."""
     done: dict[Value, Value] = {}
-    order = ranges.tokens
-    number = {token: i for i, token in enumerate(order)}
 
     def new(value: Value) -> Value:
         if value not in done:
@@ -38,7 +36,7 @@ def rewritten(answer: Value, ranges: Ranges) -> Value:
         return done[value]
 
     def rewrite(value: Value) -> Value:
-        if isinstance(value, Map | Linear) and (source := fetched(value)):
+        if isinstance(value, Map | Linear) and (source := fetched(value)) is not None:
             return before_fetching(value, source)
         if isinstance(value, Map):
             return with_numbers(value)
@@ -67,18 +65,18 @@ def rewritten(answer: Value, ranges: Ranges) -> Value:
 
     def with_numbers(value: Map) -> Map:
         """Tokens among the arguments become their numbers; a function of one token or position stays as it is."""
-        if len(bases(value)) == 1 and isinstance(bases(value)[0], Token | Position):
+        if is_column(value):
             return value
         texts = [any(isinstance(one, str) for one in ranges.values[argument]) for argument in value.arguments]
         if not any(texts):
             return replace_map(value, value.function, tuple(map(new, value.arguments)))
 
         def function(*given: Any) -> Any:
-            plain = (order[int(one)] if text else one for one, text in zip(given, texts, strict=True))
-            return value.function(*plain)
+            every = zip(given, texts, value.arguments, strict=True)
+            return value.function(*(ranges.values[one][int(i)] if text else i for i, text, one in every))
 
         arguments = tuple(
-            new(Map(number.__getitem__, (one,), line=value.line)) if text else new(one)
+            new(numbered(one, {v: i for i, v in enumerate(ranges.values[one])}) if text else one)
             for one, text in zip(value.arguments, texts, strict=True)
         )
         return replace_map(value, function, arguments)
@@ -99,7 +97,30 @@ def rewritten(answer: Value, ranges: Ranges) -> Value:
         angle = {one: 2 * pi * i / len(set(both)) for i, one in enumerate(sorted(set(both), key=str))}
         return tuple(new(Map(lambda v, f=f: f(angle[v]), (value,), line=value.line)) for f in (cos, sin))  # type: ignore[return-value, misc]
 
-    return new(answer)
+    if isinstance(answer, Map) and all(isinstance(one, str) for one in ranges.values[answer.arguments[0]]):
+        answer = answer.arguments[0]  # a token is its own answer
+    whole = new(answer)
+    if isinstance(whole, Constant) or is_column(whole):
+        return At(whole, Position(line=whole.line), line=whole.line)  # something has to write it
+    return whole
+
+
+def is_column(value: Value) -> bool:
+    """Whether a value is a function of the token alone, or of the position."""
+    sources = bases(value)
+    return len(sources) == 1 and isinstance(sources[0], Token | Position)
+
+
+def numbered(value: Value, numbers: Mapping[Plain, int]) -> Value:
+    """A value by its number among those that it can have."""
+    if isinstance(value, At):
+        return replace(value, value=numbered(value.value, numbers))
+    if isinstance(value, Select):
+        otherwise = None if value.otherwise is None else numbers[value.otherwise]
+        return replace(value, value=numbered(value.value, numbers), otherwise=otherwise)
+    if isinstance(value, Map) and not is_column(value):
+        return replace_map(value, lambda *given: numbers[value.function(*given)], value.arguments)
+    return Map(numbers.__getitem__, (value,), line=value.line)
 
 
 def replace_map(value: Map, function: Callable[..., Any], arguments: tuple[Value, ...]) -> Map:

@@ -24,7 +24,7 @@ from handloom.tasks.task import Task
 from handloom.write.compiler.asked import Asked
 from handloom.write.compiler.interpreter import Run
 from handloom.write.compiler.ranges import Ranges, ranges_of
-from handloom.write.compiler.values import END, Plain, Value, as_value
+from handloom.write.compiler.values import END, Plain, Token, Value, apply, as_value
 
 ALL, SOME = 2_000, 60  # inputs that are run first: all of them, or of the longest and of random ones
 LONGEST_ANSWER = 4_096
@@ -179,4 +179,5 @@ def traced(function: Callable[[], Any]) -> tuple[Value, dict[Value, str]]:
         answer = function()
     finally:
         sys.setprofile(before)
-    return as_value(answer), names
+    value = as_value(answer)
+    return (value if isinstance(value, Token) else apply(token_of, value)), names

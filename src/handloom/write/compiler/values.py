@@ -44,7 +44,7 @@ class Line:
 def users_line() -> Line:
     """The line of the innermost caller that is not part of the compiler."""
     frame = sys._getframe(1)
-    while frame.f_back and Path(frame.f_code.co_filename).parent == HERE:
+    while frame.f_back and (frame.f_code.co_filename == "<string>" or Path(frame.f_code.co_filename).parent == HERE):
         frame = frame.f_back
     file, number = frame.f_code.co_filename, frame.f_lineno
     return Line(file, number, linecache.getline(file, number).strip())
@@ -268,8 +268,8 @@ class There(Operators):
 
 @dataclass(frozen=True, eq=False)
 class Select(Value):
-    """The value at the matching positions: the latest, the first, the one where `by` is least or greatest (equal ones
-    share), or the mean of all. The first token never matches; if nothing does, the value is `otherwise`, and without
+    """The value at the matching positions: the latest, the first, the first one where `by` is least or greatest, or
+    the mean of all. The first token never matches; if nothing does, the value is `otherwise`, and without
     that what stands at the first token."""
 
     value: Value
