@@ -1,12 +1,12 @@
 """The compiler: one list of passes, from a program to a Model.
 
-    trace       the function is run once, for the graph of its values           source.py
-    ranges      which values each variable can have                             ranges.py
-    rewrite     functions of what a head fetches move in front of it            rewrite.py
-    lower       values become numbers of the stream, heads and neurons          lower.py, levels.py, hinges.py
-    schedule    every part gets a layer                                         schedule.py
-    place       every number gets a dimension, which may have served before     place.py
-    emit        the parts get their weights                                     emit.py
+trace       the function is run once, for the graph of its values           source.py
+ranges      which values each variable can have                             ranges.py
+rewrite     functions of what a head fetches move in front of it            rewrite.py
+lower       values become numbers of the stream, heads and neurons          lower.py, levels.py, hinges.py
+schedule    every part gets a layer                                         schedule.py
+place       every number gets a dimension, which may have served before     place.py
+emit        the parts get their weights                                     emit.py
 """
 
 from collections.abc import Iterator
@@ -61,7 +61,7 @@ def looked_for(answer: Value, ranges: Ranges) -> tuple[str, ...]:
     """Up to two tokens that heads look for alone."""
     selects = (value for value in in_order(answer) if isinstance(value, Select))
     tokens = dict.fromkeys(one_token(value.where.key, ranges.tokens) for value in selects)
-    return tuple(token for token in tokens if token not in (None, END))[:2]  # type: ignore[misc]
+    return tuple(token for token in tokens if token is not None and token != END)[:2]
 
 
 def compares_tokens(answer: Value) -> bool:

@@ -50,7 +50,9 @@ def emitted(
 ) -> Model:
     """The Model of all parts."""
     stream = stream_of(lowered, places)
-    columns = {of: {n: np.array(c.values) for n, c in lowered.columns.items() if c.of == of} for of in ("token", "position")}
+    columns = {
+        of: {n: np.array(c.values) for n, c in lowered.columns.items() if c.of == of} for of in ("token", "position")
+    }
     tokens = stream.write(**dict(zip(PLANE, codes.points.T, strict=True)), **columns["token"])
     positions = np.broadcast_to(stream.write(one=1.0, **columns["position"]), (block, stream.width))
     built = [layer_of(stream, layer) for layer in layers]
@@ -76,4 +78,3 @@ def layer_of(stream: Stream, layer: LayerParts) -> Layer:
     rows = [pair(*row) for part in layer.neurons for row in part.rows]
     about = "; ".join(dict.fromkeys(str(part.line) for part in layer.neurons))
     return Layer(heads, Neurons(about, rows) if rows else None)
-

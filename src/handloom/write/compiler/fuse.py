@@ -4,7 +4,6 @@
 """
 
 from collections import Counter
-from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -64,9 +63,8 @@ def inlined(outer: Map, i: int, inner: Map) -> Map:
 def neurons(value: Map, ranges: Ranges, codes: Codes, said: bool) -> int:
     """How many neurons a map takes."""
     cases = ranges.cases(value)
-    results = np.array([codes.answer(str(one)) if said and isinstance(one, str) else [float(one)] for one in cases.values()]
-        if not said else [codes.answer(token(one)) for one in cases.values()])  # fmt: skip
-    return len(fewest_hinges(np.array([list(map(float, given)) for given in cases]), results).at)
+    results = [codes.answer(token(one)) if said else [float(one)] for one in cases.values()]
+    return len(fewest_hinges(np.array([list(map(float, given)) for given in cases]), np.array(results)).at)
 
 
 def token(one: Plain) -> str:

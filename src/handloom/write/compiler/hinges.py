@@ -86,7 +86,7 @@ def through(s: Array, values: Array, multiples: tuple[float, ...]) -> Hinged | N
     at, side, change = [], [], []
     for i in range(len(points)):
         left, right = i - 1 + shift, i + shift
-        if 0 <= left and right < len(around) and not np.allclose(around[left], around[right], rtol=1e-12, atol=0):
+        if left >= 0 and right < len(around) and not np.allclose(around[left], around[right], rtol=1e-12, atol=0):
             at.append(points[i])
             side.append(1.0 if i > base else -1.0)
             change.append(around[right] - around[left])

@@ -118,22 +118,20 @@ def linear(value: Linear, inputs: Sequence[Plain]) -> Plain:
     return total
 
 
-def mapped(value: Map, inputs: Sequence[Plain]) -> Plain:
-    """A user's function of these inputs, called once for each."""
+def mapped(value: Map, inputs: Sequence[Plain]) -> Plain | None:
+    """A user's function of these inputs, called once for each; None if it says that they cannot occur."""
     given = tuple(inputs)
     if given not in value.known:
         value.known[given] = called(value, given)
     return value.known[given]
 
 
-def called(value: Map, given: tuple[Plain, ...]) -> Plain:
+def called(value: Map, given: tuple[Plain, ...]) -> Plain | None:
     with in_users_code(f"{value.line}: the function failed for {', '.join(map(str, given))}"):
         result = value.function(*given)
     if isinstance(result, bool):
         return int(result)
-    if result is None:
-        return None  # type: ignore[return-value]  # it cannot happen, the program says
-    if not isinstance(result, int | float | str | Fraction):
+    if result is not None and not isinstance(result, int | float | str | Fraction):
         raise HandloomError(f"{value.line}: the function gave {shown(result)} (expected a number or a token)")
     return result
 
@@ -149,4 +147,4 @@ def mean_of(value: Select, found: Sequence[Plain]) -> Plain:
         return found[0]
     if any(isinstance(one, str) for one in found):
         refuse(value.line, "several tokens match, and tokens have no mean", "take the latest or the first")
-    return Fraction(sum(Fraction(one) for one in found), len(found))  # type: ignore[return-value]
+    return Fraction(sum(Fraction(one) for one in found), len(found))

@@ -1,24 +1,24 @@
 """The words of the language. A program is a function that gives the next token, from the tokens so far.
 
-    from handloom.language import *
+from handloom.language import *
 
-    @program(asks="[a-d]{0,5}>")                        # abc> → cba
-    def reverse():
-        return at(2 * find(">") - position - 1)         # at last that is the first token, <>, which ends the answer
+@program(asks="[a-d]{0,5}>")                        # abc> → cba
+def reverse():
+    return at(2 * find(">") - position - 1)         # at last that is the first token, <>, which ends the answer
 
-    token, position, number(token)      what is here
-    at(q), back(k), find("+")           the token at a position, k positions before; the position of the first +
-    latest, first, mean                 x at the latest position, the first, or all, where a condition holds
-    least, greatest                     x where it is least or greatest
-    count, seen                         how many positions there are like that, and whether there is one
-    there(x)                            in a condition: x at the position that is looked at
-    apply, choose, table                any function of values here; if and else; a fixed table
-    greater, lesser                     of two numbers here
-    + - * // % == != < <= > >= & | ~    as in Python
-    END                                 ends the answer
+token, position, number(token)      what is here
+at(q), back(k), find("+")           the token at a position, k positions before; the position of the first +
+latest, first, mean                 x at the latest position, the first, or all, where a condition holds
+least, greatest                     x where it is least or greatest
+count, seen                         how many positions there are like that, and whether there is one
+there(x)                            in a condition: x at the position that is looked at
+apply, choose, table                any function of values here; if and else; a fixed table
+greater, lesser                     of two numbers here
++ - * // % == != < <= > >= & | ~    as in Python
+END                                 ends the answer
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from handloom.write.compiler.source import program
@@ -40,8 +40,10 @@ from handloom.write.compiler.values import (
     users_line,
 )
 
-__all__ = """END apply at back choose count find first greater greatest latest least lesser mean number position program seen
-table there token""".split()
+__all__ = [
+    "END", "apply", "at", "back", "choose", "count", "find", "first", "greater", "greatest", "latest", "least",
+    "lesser", "mean", "number", "position", "program", "seen", "table", "there", "token",
+]  # fmt: skip
 
 token: Value = Token()
 position: Value = Position()
@@ -133,8 +135,9 @@ def table(entries: Mapping[Any, Plain], value: Any, otherwise: Plain | None = No
     line = users_line()
 
     def look(key: Any) -> Plain:
-        if key not in entries and otherwise is None:
+        found = entries.get(key, otherwise)
+        if found is None:
             refuse(line, f"the table has no entry for {key!r}", "add it, or give otherwise=")
-        return entries.get(key, otherwise)  # type: ignore[return-value]
+        return found
 
     return apply(look, value)

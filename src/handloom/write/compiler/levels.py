@@ -113,15 +113,15 @@ class Levels:
         for there, here in self.where.pairs:
             most, apart = lowering.codes.match()
             factor = gap / apart
-            at_first = lowering.codes[str(lowering.ranges.at_first[there])]
-            points = zip(lowering.plane(there), lowering.plane(here), at_first, strict=True)
+            code = lowering.codes[str(lowering.ranges.at_first[there])]
+            points = zip(lowering.plane(there), lowering.plane(here), code, strict=True)
             pairs += [(times(factor, q), plus(k, times(-float(c), first))) for k, q, c in points]
             level += factor * most
-        for there, here, count in self.where.circles:
+        for point_there, point_here, count in self.where.circles:
             size = gap / (1 - np.cos(2 * np.pi / count))
-            for k, q in zip(there, here, strict=True):
-                at_first = float(lowering.ranges.at_first[k])
-                pairs.append((times(size, lowering.number(q)), plus(lowering.number(k), times(-at_first, first))))
+            for k, q in zip(point_there, point_here, strict=True):
+                start = float(lowering.ranges.at_first[k])
+                pairs.append((times(size, lowering.number(q)), plus(lowering.number(k), times(-start, first))))
             level += size
         if self.where.key is not None:
             read, size, at_first = self.flag(self.where.key, gap)

@@ -15,7 +15,7 @@ import numpy as np
 from handloom.core.arrays import Array
 from handloom.write.compiler.codes import Codes
 from handloom.write.compiler.hinges import Hinged, fewest_hinges
-from handloom.write.compiler.ranges import Ranges, bases, computed
+from handloom.write.compiler.ranges import Cases, Ranges, bases, computed
 from handloom.write.compiler.values import (
     At,
     Constant,
@@ -322,7 +322,7 @@ class Lowering:
         return [float(c) for c in self.codes[self.token(value, one)]] if texts else [float(one)]
 
     def add_neurons(self, value: Value, hinged: Hinged, reads: list[Read], targets: tuple[str, ...]) -> None:
-        rows = []
+        rows: list[tuple[Read, Read]] = []
         total = plus(*(times(factor, read) for factor, read in zip(hinged.multiples, reads, strict=True)))
         for at, side, change in zip(hinged.at, hinged.side, hinged.change, strict=True):
             read = times(float(side), plus(total, one=-float(at)))
@@ -349,7 +349,7 @@ class Lowering:
     def say_computed(self, value: Map | Linear) -> None:
         if isinstance(value, Linear):
             value = Map(lambda total: total, (value,), line=value.line)
-            cases = {(one,): one for one in self.ranges.values[value.arguments[0]]}
+            cases: Cases = {(one,): one for one in self.ranges.values[value.arguments[0]]}
         else:
             cases = self.ranges.cases(value)
         codes = np.array([self.codes.answer(self.token(value, one)) for one in cases.values()])

@@ -69,9 +69,9 @@ def ranges_of(answer: Value, tokens: Sequence[str], block: int) -> Ranges:
     return ranges
 
 
-def in_range(value: Value, possible: Iterable[Plain]) -> tuple[Plain, ...]:
+def in_range(value: Value, possible: Iterable[Plain | None]) -> tuple[Plain, ...]:
     """The different values, numbers first."""
-    every = set(possible) - {None}
+    every = {one for one in possible if one is not None}
     if len(every) > MOST_VALUES:
         refuse(value.line, f"this has more than {MOST_VALUES:,} values", "compute with fewer or smaller numbers")
     return tuple(sorted(every, key=lambda one: (isinstance(one, str), one)))
@@ -109,16 +109,19 @@ def bases(value: Value) -> tuple[Value, ...]:
     return () if isinstance(value, Constant) else (value,)
 
 
-def computed(value: Value, given: Mapping[Value, Plain]) -> Plain:
-    """A value, where the variables that it is computed from are given."""
+def computed(value: Value, given: Mapping[Value, Plain]) -> Any:
+    """A value, where the variables that it is computed from are given; None if that cannot occur."""
     if value in given:
         return given[value]
     if isinstance(value, Constant):
         return value.value
     inputs = [computed(one, given) for one in value.inputs]
     if None in inputs:
-        return None  # type: ignore[return-value]
-    return linear(value, inputs) if isinstance(value, Linear) else mapped(value, inputs)  # type: ignore[arg-type]
+        return None
+    if isinstance(value, Linear):
+        return linear(value, inputs)
+    assert isinstance(value, Map)
+    return mapped(value, inputs)
 
 
 def sums(value: Linear, ranges: Ranges) -> Iterable[Plain]:
@@ -129,7 +132,8 @@ def sums(value: Linear, ranges: Ranges) -> Iterable[Plain]:
     for factor, one in value.terms:
         if any(isinstance(number, str) for number in ranges.values[one]):
             linear(value, [ranges.values[each][-1] for each in value.inputs])  # refuses tokens
-        totals = {total + factor * number for total in totals for number in ranges.values[one]}
+        numbers: tuple[Any, ...] = ranges.values[one]
+        totals = {total + factor * number for total in totals for number in numbers}
         in_range(value, totals)
     return totals
 
@@ -149,5 +153,5 @@ def means(value: Select, taken: Sequence[Plain], block: int) -> Iterable[Plain]:
     low, high = min(numbers), max(numbers)
     if any(number.denominator != 1 for number in numbers):
         refuse(value.line, "the mean of numbers that are not whole has too many values", "take the mean of whole ones")
-    found = {low + Fraction(a, b) for b in range(1, block) for a in range(int(high - low) * b + 1)}
+    found: set[Plain] = {low + Fraction(a, b) for b in range(1, block) for a in range(int(high - low) * b + 1)}
     return in_range(value, found)

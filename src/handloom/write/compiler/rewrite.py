@@ -89,13 +89,13 @@ def rewritten(answer: Value, ranges: Ranges) -> Value:
                 pairs.append((new(there), new(here)))
             else:
                 circles.append((points(there, both), points(here, both), len(set(both))))
-        flags = [None if flag is None else new(flag) for flag in (where.key, where.query)]
-        return Where(tuple(pairs), *flags, tuple(circles))
+        key, query = (None if flag is None else new(flag) for flag in (where.key, where.query))
+        return Where(tuple(pairs), key, query, tuple(circles))
 
     def points(value: Value, both: tuple[Plain, ...]) -> tuple[Value, Value]:
         """Where a value lies on the circle of all values that are compared."""
         angle = {one: 2 * pi * i / len(set(both)) for i, one in enumerate(sorted(set(both), key=str))}
-        return tuple(new(Map(lambda v, f=f: f(angle[v]), (value,), line=value.line)) for f in (cos, sin))  # type: ignore[return-value, misc]
+        return tuple(new(Map(lambda v, f=f: f(angle[v]), (value,), line=value.line)) for f in (cos, sin))  # type: ignore[return-value]
 
     if isinstance(answer, Map) and all(isinstance(one, str) for one in ranges.values[answer.arguments[0]]):
         answer = answer.arguments[0]  # a token is its own answer
@@ -134,8 +134,8 @@ def fetched(value: Value) -> At | Select | None:
         return None
     inner = bases(sources[0].value)
     columns = len(inner) == 1 and isinstance(inner[0], Token | Position)
-    averaged = isinstance(sources[0], Select) and sources[0].order == "all" and not isinstance(
-        sources[0].value, Constant
+    averaged = (
+        isinstance(sources[0], Select) and sources[0].order == "all" and not isinstance(sources[0].value, Constant)
     )
     linear = isinstance(value, Linear)  # free where it is
     return sources[0] if columns and not averaged and not linear else None

@@ -1,12 +1,12 @@
 """A program of the language: the function that a user wrote, run once for the graph of its values.
 
-    >>> from handloom.language import *
-    >>> @program(asks="[a-d]{0,5}>")
-    ... def reverse():
-    ...     middle = find(">")
-    ...     return at(2 * middle - position - 1)
-    >>> reverse("abc>")
-    'cba'
+>>> from handloom.language import *
+>>> @program(asks="[a-d]{0,5}>")
+... def reverse():
+...     middle = find(">")
+...     return at(2 * middle - position - 1)
+>>> reverse("abc>")
+'cba'
 """
 
 import sys
@@ -80,7 +80,7 @@ class TokenProgram:
         run = self.run(text)
         answer = {"answer": [token_of(one) for one in run.columns[self.answer]]}
         named = {name: run.columns[value] for value, name in self.names.items() if value in run.columns}
-        rows = {"token": run.tokens, **named, **answer}
+        rows: dict[str, list[Any]] = {"token": run.tokens, **named, **answer}
         cells = {name: [str(one) for one in row] for name, row in rows.items()}
         width = max(len(cell) for row in cells.values() for cell in row)
         left = max(map(len, cells))

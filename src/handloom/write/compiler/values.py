@@ -16,13 +16,14 @@ import linecache
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
 from handloom.core import HandloomError
 from handloom.core.errors import shown
 
-Plain = int | float | str  # what a value can be at a position: a number, or a token
+Plain = int | float | Fraction | str  # what a value can be at a position: a number, or a token
 Order = Literal["latest", "first", "all", "least", "greatest"]  # which of the matches count
 
 END = "<>"  # the token in front of every input, and behind every answer
@@ -195,7 +196,9 @@ class Linear(Value):
 class Map(Value):
     function: Callable[..., Any]
     arguments: tuple[Value, ...]
-    known: dict[tuple[Plain, ...], Plain] = field(default_factory=dict, init=False, repr=False)  # what it gave so far
+    known: dict[tuple[Plain, ...], Plain | None] = field(
+        default_factory=dict, init=False, repr=False
+    )  # what it gave so far
 
     @property
     def inputs(self) -> tuple[Value, ...]:
@@ -227,8 +230,8 @@ class Where(Operators):
     __rand__ = __and__
 
     def apply(self, function: Callable[..., Any], *others: Any) -> NoReturn:
-        refuse(users_line(), "a head cannot test this condition",
-               "join conditions of here and there by &, and compute | and ~ of here or of there alone before")  # fmt: skip
+        remedy = "join conditions of here and there by &, and compute | and ~ of here or of there alone before"
+        refuse(users_line(), "a head cannot test this condition", remedy)
 
     def linear(self, terms: list[tuple[float, Any]], constant: float) -> NoReturn:
         refuse(users_line(), "a condition is not a number", "count(where=condition) counts where it holds")
