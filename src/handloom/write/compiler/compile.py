@@ -23,6 +23,7 @@ from handloom.write.compiler.ranges import Ranges, ranges_of
 from handloom.write.compiler.rewrite import rewritten
 from handloom.write.compiler.schedule import scheduled
 from handloom.write.compiler.source import TokenProgram, token_of
+from handloom.write.compiler.totals import totals_of
 from handloom.write.compiler.values import END, Count, Select, Value
 
 
@@ -47,7 +48,8 @@ def compiled(program: TokenProgram, codes: Codes) -> Model:
     said = set(map(token_of, ranges.values[answer]))
     once = {t for t in ranges.tokens if t != END and t not in said and program.asked.most(t) <= 1}
     beside = looked_for(program.answer, program.ranges)
-    lowering = Lowering(ranges, codes, program.names, looks_of, frozenset(once), beside, uses_of(answer))
+    totals = totals_of(answer, ranges)
+    lowering = Lowering(ranges, codes, program.names, looks_of, frozenset(once), beside, uses_of(answer), totals)
     lowering.say(answer)
     layers = scheduled(lowering.lowered)
     places, layers = placed(lowering.lowered, layers)

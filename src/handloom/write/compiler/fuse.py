@@ -12,8 +12,7 @@ import numpy as np
 from handloom.write.compiler.codes import Codes
 from handloom.write.compiler.hinges import fewest_hinges
 from handloom.write.compiler.interpreter import in_order
-from handloom.write.compiler.ranges import Ranges
-from handloom.write.compiler.rewrite import is_column
+from handloom.write.compiler.ranges import Ranges, is_column
 from handloom.write.compiler.values import Count, Map, Plain, Value
 
 MORE = 4  # neurons that a saved layer may cost

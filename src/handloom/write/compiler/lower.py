@@ -6,8 +6,8 @@ becomes neurons in `hinges.py`.
 """
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,8 @@ import numpy as np
 from handloom.core.arrays import Array
 from handloom.write.compiler.codes import Codes
 from handloom.write.compiler.hinges import Hinged, fewest_hinges
-from handloom.write.compiler.ranges import Cases, Ranges, bases, computed
+from handloom.write.compiler.ranges import Cases, Ranges, bases, computed, is_column
+from handloom.write.compiler.totals import by_sign, points_of
 from handloom.write.compiler.values import (
     At,
     Constant,
@@ -100,13 +101,16 @@ class Lowering:
         once: frozenset[str],
         beside_end: tuple[str, ...],
         uses: Counter[Value],
+        totals: frozenset[Value] = frozenset(),
     ) -> None:
         self.ranges, self.codes, self.names = ranges, codes, names
         self.once, self.beside_end, self.uses = once, beside_end, uses
+        self.totals = totals
         self.lowered = Lowered()
         self.reads: dict[Value, dict[str, float]] = {}
         self.points: dict[Value, tuple[Read, Read]] = {}
         self.heads: dict[Any, HeadPart] = {}
+        self.times: dict[str, int] = {}  # when each number is known, in half layers
         self.levels = levels
         self.middle = (ranges.block - 1) / 2
 
@@ -134,22 +138,51 @@ class Lowering:
         return self.fetched(value)
 
     def summed(self, value: Linear) -> dict[str, float]:
-        """Sums cost nothing. Several numbers that heads fetch for this sum alone are added up where they are
-        written."""
-        together = [(f, one) for f, one in value.terms if isinstance(one, At | Select) and self.uses[one] == 1]
+        """Sums cost nothing. Several numbers that heads fetch, or neurons compute, for this sum alone are added up
+        where they are written."""
+        terms, constant = self.flat(value)
+        together = [(f, one) for f, one in terms if self.only_here(one)]
         together = together if len(together) > 1 else []
-        alone = [(f, one) for f, one in value.terms if not any(one is other for _, other in together)]
-        total = plus(*(times(factor, self.number(one)) for factor, one in alone), one=value.constant)
+        alone = [(f, one) for f, one in terms if not any(one is other for _, other in together)]
+        total = plus(*(times(factor, self.number(one)) for factor, one in alone), one=constant)
         if not together:
             return total
         name, low, high = self.new(self.name(value), 1.0), 0.0, 0.0
         for factor, one in together:
-            read, constant = without_one(self.resting(one, self.number(one.value)))
-            numbers = [factor * (self.plain(one, number) - constant) for number in self.ranges.values[one]]
-            low, high, total = low + min(numbers), high + max(numbers), plus(total, one=factor * constant)
-            self.head(one).moves.append((times(factor, read), {name: 1.0}))
+            constant = self.write_term(factor, one, (name,), np.ones(1))
+            numbers = [factor * self.plain(one, number) - constant for number in self.ranges.values[one]]
+            low, high, total = low + min(numbers), high + max(numbers), plus(total, one=constant)
         self.lowered.bounds[name] = (low, high)
         return plus(total, {name: 1.0})
+
+    def flat(self, value: Linear, factor: float = 1.0) -> tuple[list[tuple[float, Value]], float]:
+        """The terms of a sum, and of the sums in it that serve it alone; and its constant."""
+        terms: list[tuple[float, Value]] = []
+        constant = factor * value.constant
+        for times_it, one in value.terms:
+            if isinstance(one, Linear) and self.uses[one] == 1 and not is_column(one):
+                more, its = self.flat(one, factor * times_it)
+                terms, constant = terms + more, constant + its
+            elif isinstance(one, Constant):
+                constant += factor * times_it * self.plain(one, one.value)
+            else:
+                terms.append((factor * times_it, one))
+        return terms, constant
+
+    def only_here(self, one: Value) -> bool:
+        """Whether a term of a sum is fetched or computed for that sum alone."""
+        return self.uses[one] == 1 and isinstance(one, At | Select | Map) and not is_column(one)
+
+    def write_term(self, factor: float, one: Value, targets: tuple[str, ...], direction: Array) -> float:
+        """Have a term of a sum written along a direction; the constant that is still to be added."""
+        if isinstance(one, Map):
+            hinged, reads = self.hinged(one)
+            self.add_neurons(one, replace(hinged, change=factor * hinged.change * direction), reads, targets)
+            return factor * float(hinged.constant[0])
+        assert isinstance(one, At | Select)
+        read, constant = without_one(self.resting(one, self.number(one.value)))
+        self.move(one, times(factor, read), plus(dict(zip(targets, map(float, direction), strict=True))))
+        return factor * constant
 
     def plain(self, value: Value, number: Plain) -> float:
         if isinstance(number, str):
@@ -221,9 +254,9 @@ class Lowering:
             self.add_neurons(value, hinged, reads, targets)
             return tuple(plus({t: 1.0}, one=float(c)) for t, c in zip(targets, hinged.constant, strict=True))  # type: ignore[return-value]
         assert isinstance(value, At | Select)
-        head, moved = self.head(value), self.taken_plane(value)
+        moved = self.taken_plane(value)
         for (read, _), target in zip(moved, targets, strict=True):
-            head.moves.append((read, {target: 1.0}))
+            self.move(value, read, {target: 1.0})
         return tuple(plus({t: 1.0}, one=c) for (_, c), t in zip(moved, targets, strict=True))  # type: ignore[return-value]
 
     def plane_columns(self, value: Value, source: Value) -> tuple[Read, Read]:
@@ -239,27 +272,45 @@ class Lowering:
 
     # heads
 
-    def head(self, value: At | Select | Count) -> HeadPart:
-        """The head that looks where a value says; two that look alike are one."""
+    def head(self, value: At | Select | Count, *reads: Read) -> HeadPart:
+        """The head that looks where a value says and takes what is read there; two that look alike are one, if they can
+        be in one layer."""
         looks = tuple(self.levels(self, value))
-        key = tuple((tuple(sorted(q.items())), tuple(sorted(k.items()))) for q, k in looks)
+        time = self.when([*(read for pair in looks for read in pair), *reads], False)
+        key = time, tuple((tuple(sorted(q.items())), tuple(sorted(k.items()))) for q, k in looks)
         if key not in self.heads:
             self.heads[key] = HeadPart(looks, value.line)
             self.lowered.parts.append(self.heads[key])
         return self.heads[key]
 
+    def when(self, reads: Iterable[Read], neurons: bool) -> int:
+        """The first half layer of heads, or of neurons, in which all that is read is known."""
+        time = max((self.times.get(name, 0) for read in reads for name in read), default=0)
+        return time + (time % 2 != neurons)
+
+    def move(self, value: At | Select | Count, read: Read, write: Read) -> None:
+        """Have a head read there and write here."""
+        head = self.head(value, read)
+        head.moves.append((read, write))
+        time = self.when([*(each for pair in head.looks for each in pair), read], False)
+        self.written(write, time)
+
+    def written(self, write: Read, time: int) -> None:
+        for name in write:
+            if name not in PLANE:
+                self.times[name] = max(self.times.get(name, 0), time + 1)
+
     def fetched(self, value: At | Select) -> dict[str, float]:
         """A number that a head fetches."""
-        head = self.head(value)
         read, constant = without_one(self.resting(value, self.number(value.value)))
         if not read:
             return plus(one=constant)
-        for known, target in head.moves:
+        for known, target in self.head(value, read).moves:
             if dict(known) == read and len(target) == 1:
                 return plus({next(iter(target)): 1.0}, one=constant)
         numbers = [self.plain(value, one) for one in self.ranges.values[value]]
         name = self.new(self.name(value), *(number - constant for number in numbers))
-        head.moves.append((read, {name: 1.0}))
+        self.move(value, read, {name: 1.0})
         return plus({name: 1.0}, one=constant)
 
     def resting(self, value: At | Select, read: Read) -> Read:
@@ -289,12 +340,12 @@ class Lowering:
         return plus({name: 1.0}, one=float(hinged.constant[0]))
 
     def share(self, value: Count) -> Read:
-        head, read = self.head(value), self.first()
-        for known, target in head.moves:
+        read = self.first()
+        for known, target in self.head(value, read).moves:
             if known == read:
                 return target
         name = self.new(f"share of {self.name(value)}", 0.0, 1.0)
-        head.moves.append((read, {name: 1.0}))
+        self.move(value, read, {name: 1.0})
         return {name: 1.0}
 
     # neurons
@@ -312,10 +363,19 @@ class Lowering:
         """A map as hinges, and the reads of its arguments. A count alone is taken as the share that its head gives."""
         cases = self.ranges.cases(value)
         results = [self.result(value, one) for one in cases.values()]
+        if len(value.arguments) == 1 and (mean := value.arguments[0]) in self.totals:
+            return fewest_hinges(*self.of_sign(value, mean, self.result)), [self.number(mean)]
         arguments = np.array([[self.plain(value, one) for one in given] for given in cases])
         if len(value.arguments) == 1 and isinstance(value.arguments[0], Count):
             return fewest_hinges(1 / (1 + arguments), np.array(results)), [self.share(value.arguments[0])]
         return fewest_hinges(arguments, np.array(results)), [self.number(one) for one in value.arguments]
+
+    def of_sign(self, value: Map, mean: Value, result: Callable[[Map, Plain], Any]) -> tuple[Array, Array]:
+        """Where a function of a mean's sign must be right, and what it gives there."""
+        signs = by_sign(value, mean, self.ranges)
+        assert signs is not None, "it is a function of the sign"
+        points = points_of(signs, mean, self.ranges)
+        return np.array([[at] for at, _ in points]), np.array([result(value, signs[sign]) for _, sign in points])
 
     def result(self, value: Map, one: Plain) -> list[float]:
         texts = any(isinstance(each, str) for each in self.ranges.values[value])
@@ -328,6 +388,7 @@ class Lowering:
             read = times(float(side), plus(total, one=-float(at)))
             rows.append((read, plus(dict(zip(targets, map(float, change), strict=True)))))
         self.lowered.parts.append(NeuronPart(rows, value.line))
+        self.written(dict.fromkeys(targets, 1.0), self.when((read for read, _ in rows), True))
 
     # the answer
 
@@ -337,12 +398,14 @@ class Lowering:
         if isinstance(value, Map | Linear) and not single:
             self.say_computed(value)
         elif isinstance(value, At | Select) and any(isinstance(one, str) for one in self.ranges.values[value]):
-            head, moved, codes = self.head(value), self.taken_plane(value), self.codes
+            moved, codes = self.taken_plane(value), self.codes
             for (read, constant), turn, target in zip(moved, np.diag(codes.turn), PLANE, strict=True):
                 if turn:
-                    head.moves.append((plus(read, one=constant), {target: float(turn)}))
+                    self.move(value, plus(read, one=constant), {target: float(turn)})
             if codes.shift.any():
-                head.moves.append((ONE, plus(dict(zip(PLANE, map(float, codes.shift), strict=True)))))
+                self.head(value, *(read for read, _ in moved)).moves.append(
+                    (ONE, plus(dict(zip(PLANE, map(float, codes.shift), strict=True))))
+                )
         else:
             refuse(value.line, "an answer of this form cannot be emitted", "return a token that is fetched or computed")
 
@@ -354,13 +417,31 @@ class Lowering:
             cases = self.ranges.cases(value)
         codes = np.array([self.codes.answer(self.token(value, one)) for one in cases.values()])
         arguments = np.array([[self.plain(value, one) for one in given] for given in cases])
+        if len(value.arguments) == 1 and isinstance(total := value.arguments[0], Linear):
+            terms, _ = self.flat(total)
+            direction = along(arguments[:, 0], codes)
+            if direction is not None and all(isinstance(one, Map) and self.only_here(one) for _, one in terms):
+                self.say_sum(total, *direction)
+                return
         if len(value.arguments) == 1 and isinstance(value.arguments[0], Count):
             arguments, reads = 1 / (1 + arguments), [self.share(value.arguments[0])]
         else:
             reads = [self.number(one) for one in value.arguments]
+        if value.arguments[0] in self.totals:
+            arguments, codes = self.of_sign(value, value.arguments[0], self.said)
         hinged = fewest_hinges(arguments, codes)
         self.add_neurons(value, hinged, reads, PLANE)
         self.add_constant(hinged.constant)
+
+    def said(self, value: Map, one: Plain) -> Array:
+        return self.codes.answer(self.token(value, one))
+
+    def say_sum(self, total: Linear, direction: Array, start: Array) -> None:
+        """Say a sum whose answers lie on a line: every term is written along it."""
+        terms, constant = self.flat(total)
+        for factor, one in terms:
+            constant += self.write_term(factor, one, PLANE, direction)
+        self.add_constant(start + constant * direction)
 
     def add_constant(self, constant: Array) -> None:
         part = self.lowered.parts[-1]
@@ -377,3 +458,14 @@ def affine(name: str, known: Array, wanted: Array) -> dict[str, float] | None:
     if factor and np.allclose(factor * known + constant, wanted, rtol=1e-12, atol=1e-12):
         return plus({name: float(factor)}, one=float(constant))
     return None
+
+
+def along(x: Array, points: Array) -> tuple[Array, Array] | None:
+    """The direction and the start of the line on which points lie at x; None if they do not."""
+    if not np.ptp(x):
+        return None
+    low, high = int(x.argmin()), int(x.argmax())
+    direction: Array = (points[high] - points[low]) / (x[high] - x[low])
+    start: Array = points[low] - x[low] * direction
+    right = np.allclose(start + x[:, None] * direction, points, rtol=1e-9, atol=1e-9)
+    return (direction, start) if right else None

@@ -109,6 +109,12 @@ def bases(value: Value) -> tuple[Value, ...]:
     return () if isinstance(value, Constant) else (value,)
 
 
+def is_column(value: Value) -> bool:
+    """Whether a value is a function of the token alone, or of the position."""
+    sources = bases(value)
+    return len(sources) == 1 and isinstance(sources[0], Token | Position)
+
+
 def computed(value: Value, given: Mapping[Value, Plain]) -> Any:
     """A value, where the variables that it is computed from are given; None if that cannot occur."""
     if value in given:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from math import cos, pi, sin
 from typing import Any
 
-from handloom.write.compiler.ranges import Ranges, bases, computed
+from handloom.write.compiler.ranges import Ranges, bases, computed, is_column
 from handloom.write.compiler.values import (
     At,
     Constant,
@@ -39,7 +39,7 @@ def rewritten(answer: Value, ranges: Ranges) -> Value:
         if isinstance(value, Map | Linear) and (source := fetched(value)) is not None:
             return before_fetching(value, source)
         if isinstance(value, Map):
-            return with_numbers(value)
+            return with_numbers(without_multiples(value))
         if isinstance(value, Linear):
             return replace(value, terms=tuple((factor, new(one)) for factor, one in value.terms))
         if isinstance(value, At):
@@ -101,14 +101,22 @@ def rewritten(answer: Value, ranges: Ranges) -> Value:
         answer = answer.arguments[0]  # a token is its own answer
     whole = new(answer)
     if isinstance(whole, Constant) or is_column(whole):
-        return At(whole, Position(line=whole.line), line=whole.line)  # something has to write it
+        return Select(whole, Where(), "latest", line=whole.line)  # something has to write it: a head that looks here
     return whole
 
 
-def is_column(value: Value) -> bool:
-    """Whether a value is a function of the token alone, or of the position."""
-    sources = bases(value)
-    return len(sources) == 1 and isinstance(sources[0], Token | Position)
+def without_multiples(value: Map) -> Map:
+    """A function of multiples of values, and of these plus a constant, as one of the values themselves."""
+    simple = [isinstance(one, Linear) and len(one.terms) == 1 for one in value.arguments]
+    if not any(simple):
+        return value
+    inner = [one.inputs[0] if linear else one for one, linear in zip(value.arguments, simple, strict=True)]
+
+    def function(*given: Plain) -> Any:
+        every = zip(value.arguments, inner, given, strict=True)
+        return value.function(*(computed(one, {source: number}) for one, source, number in every))
+
+    return without_multiples(replace_map(value, function, tuple(inner)))
 
 
 def numbered(value: Value, numbers: Mapping[Plain, int]) -> Value:
@@ -119,8 +127,18 @@ def numbered(value: Value, numbers: Mapping[Plain, int]) -> Value:
         otherwise = None if value.otherwise is None else numbers[value.otherwise]
         return replace(value, value=numbered(value.value, numbers), otherwise=otherwise)
     if isinstance(value, Map) and not is_column(value):
-        return replace_map(value, lambda *given: numbers[value.function(*given)], value.arguments)
+        return replace_map(value, numbering(value, numbers), value.arguments)
     return Map(numbers.__getitem__, (value,), line=value.line)
+
+
+def numbering(value: Map, numbers: Mapping[Plain, int]) -> Callable[..., int | None]:
+    """The number of what a function gives; None where it gives None."""
+
+    def function(*given: Plain) -> int | None:
+        result = value.function(*given)
+        return None if result is None else numbers[result]
+
+    return function
 
 
 def replace_map(value: Map, function: Callable[..., Any], arguments: tuple[Value, ...]) -> Map:

@@ -45,7 +45,7 @@ def histogram(n: int = 5, letters: int = 4) -> TokenProgram:
     def histogram():
         letter = at(position - find(">") + 1)
         often = count((there(token) == letter) & (there(token) != ">"))  # at last, of > itself, none
-        return choose(often == 0, END, often)
+        return apply(lambda often: END if often == 0 else often, often)
 
     return histogram
 
@@ -111,7 +111,7 @@ def sort(n: int = 10, digits: int = 10) -> TokenProgram:
         said = seen(">")
         left = [mean(choose(said, -1, number_up_to(value))) for value in range(digits)]
         above = sum(one < 0 for one in left)
-        return choose(above == digits, END, above)
+        return apply(lambda above: END if above == digits else above, above)
 
     return sort
 
@@ -126,7 +126,7 @@ def sort_unique(n: int = 5, digits: int = 4) -> TokenProgram:
         last = apply(lambda text: int(text) if is_digit(text) else -1, token)
         later = [(mean(token == str(value)) > 0) & (last < value) for value in range(digits)]
         next = sum((value - digits) * greater(one - sum(later[:value]), 0) for value, one in enumerate(later))
-        return choose(next == 0, END, next + digits)
+        return apply(lambda next: END if next == 0 else next + digits, next)
 
     return sort_unique
 
