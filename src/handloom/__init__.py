@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from handloom.tasks import task as task
     from handloom.tasks import task_of as task_of
     from handloom.write import program as program
+    from handloom.write.compiler import compile as compile
 
     discover: Verb
 
@@ -55,6 +56,7 @@ MODULE_OF = {
     **dict.fromkeys(CORE.split(), "handloom.core"),
     **dict.fromkeys(TASKS.split(), "handloom.tasks"),
     **dict.fromkeys(("resume", "sample", "train"), "handloom.learn"),
+    "compile": "handloom.write.compiler",
     "discover": "handloom.discover",  # the package itself, which can be called
     "program": "handloom.write",
     "read": "handloom.read",  # the module itself
@@ -62,7 +64,6 @@ MODULE_OF = {
 }
 PLANNED = {
     "export": "save writes plain safetensors, which other tools read, and handloom.write.taotp.save_taotp text",
-    "compile": "write the weights with Config, params.zeros and Model, or as text for handloom.write.taotp.load_taotp",
 }
 __all__ = sorted(MODULE_OF)
 

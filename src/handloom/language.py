@@ -9,5 +9,5 @@
 docs/language.md teaches it; `handloom.write.compiler` has its words, and compiles it.
 """
 
-from handloom.write.compiler.language import *  # noqa: F403
-from handloom.write.compiler.language import __all__ as __all__
+from handloom.write.compiler.operations import *  # noqa: F403
+from handloom.write.compiler.operations import __all__ as __all__

@@ -17,6 +17,7 @@ OFFERS = {
     "program": "handloom.write.catalogue:program",  # name → Model
     "task_of_program": "handloom.write.catalogue:task_of_program",  # (name, parameters) → a task's name and parameters
     "prover_of": "handloom.write.catalogue:prover_of",  # model → a function that proves it right, or None
+    "stored_task": "handloom.write.compiler.stored:stored_task",  # model → the Task in its notes, or None
     "load_taotp": "handloom.write.taotp:load_taotp",  # path → Model
     "html": "handloom.view.cards:html",  # Model, Trace, Certificate, Training or Record → a picture for a notebook
 }

@@ -20,7 +20,7 @@ from handloom.core import Config, HandloomError, Model, count
 from handloom.core.arrays import Array
 from handloom.core.callbacks import Progress
 from handloom.core.checks import whole
-from handloom.core.engines import Decoder, choose_engine
+from handloom.core.engines import Decoder, choose_engine, reason_against_native
 from handloom.core.errors import in_users_code, shown, told
 from handloom.core.finding import find
 from handloom.core.registry import offered
@@ -31,7 +31,7 @@ from handloom.tasks.of_model import task_of
 from handloom.tasks.task import Ids, Task, whole_within
 
 ALL = 2_000_000  # up to this many inputs, all are run,
-WORK = 4 * 10**11  # if that takes minutes at most: inputs times parameters
+WORK = 4 * 10**11  # if that takes minutes at most: inputs times parameters, with the effort of the oracle
 LITTLE = 5 * 10**7  # inputs times positions times parameters: a second, in which torch would not even be loaded
 SAMPLES = 10_000
 FEW = 10_000  # hard inputs that are measured before all are run
@@ -58,7 +58,7 @@ def certify(
     task = task_to_check(model, task, folder)
     model = in_dtype(model, dtype)
     total = None if task.count is None else whole("the task's count", task.count, 1)
-    few = total is not None and total <= ALL and total * count(model).total <= WORK
+    few = total is not None and total <= ALL and total * (count(model).total + task.effort) <= WORK
     if prove and not few and not everything and (proof := proven(prove, model, total, progress)):
         return proof
     if task.every is not None and total is not None and (everything or (samples is None and few)):
@@ -143,16 +143,18 @@ def in_dtype(model: Model, dtype: str | None) -> Model:
 
 
 def decoder_of(model: Model, inputs: int) -> Decoder:
-    """What runs a model on that many inputs in its dtype: torch; or in float64 the reference, if there is little to do
-    or no torch."""
-    if model.dtype == np.float64 and inputs * model.config.block * count(model).total <= LITTLE:
-        return choose_engine("reference").Decoder(model)
+    """What runs a model on that many inputs in its dtype: torch. If there is little to do, or no torch, the reference
+    in float64, and the native engine in float32."""
+    native = model.dtype == np.float32 and reason_against_native(model) is None
+    light = "reference" if model.dtype == np.float64 else "native" if native else None
+    if light and inputs * model.config.block * count(model).total <= LITTLE:
+        return choose_engine(light).Decoder(model)
     try:
         return choose_engine("torch").Decoder(model)
     except HandloomError:
-        if model.dtype == np.float32:
+        if light is None:
             raise
-        return choose_engine("reference").Decoder(model)
+        return choose_engine(light).Decoder(model)
 
 
 def every_input(task: Task) -> Iterator[Ids]:

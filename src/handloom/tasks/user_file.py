@@ -45,11 +45,7 @@ def python_file(name: str) -> tuple[Path, str] | None:
 
 def defined(path: Path, wanted: Wanted, parameters: bool) -> Callable[..., Any]:
     """Run the file; a function that makes what is wanted. All errors in the file become a HandloomError of one line."""
-    module = ModuleType(path.stem)
-    module.__file__ = str(path)
-    with errors_in(path), importing_beside(path):
-        exec(compile(path.read_bytes(), str(path), "exec"), module.__dict__)
-    found = vars(module).get(wanted.name)
+    found = run_file(path).get(wanted.name)
     if isinstance(found, wanted.kinds):
         if parameters:
             raise HandloomError(f"{path}: its {wanted.name} takes no parameters; make it a function to have some")
@@ -57,6 +53,15 @@ def defined(path: Path, wanted: Wanted, parameters: bool) -> Callable[..., Any]:
     if not callable(found):
         raise HandloomError(f"{path}: there is no {wanted.name} in it; {wanted}")
     return guarded(path, wanted, found)
+
+
+def run_file(path: Path) -> dict[str, Any]:
+    """Run the file; the names that it defines. All errors in it become a HandloomError of one line."""
+    module = ModuleType(path.stem)
+    module.__file__ = str(path)
+    with errors_in(path), importing_beside(path):
+        exec(compile(path.read_bytes(), str(path), "exec"), module.__dict__)
+    return vars(module)
 
 
 def guarded(path: Path, wanted: Wanted, function: Callable[..., Any]) -> Callable[..., Any]:

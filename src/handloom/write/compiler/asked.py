@@ -8,8 +8,10 @@ can be relied upon.
     (1, 2)
 """
 
+from collections import Counter
 from collections.abc import Iterator
-from functools import cache, cached_property
+from functools import cache
+from typing import NoReturn
 
 import numpy as np
 
@@ -19,7 +21,8 @@ from handloom.core.errors import shown
 from handloom.core.regex import START, parse_regex
 
 MOST_CHARACTERS = 1_000  # of an alphabet
-LONGEST_WORD = 4_096
+MOST_STATES = 2_000  # of the automaton that reads a word
+LONGEST_WORD = 511  # with the first token, positions that a head can compute: 512
 
 
 class Asked:
@@ -29,76 +32,116 @@ class Asked:
         self.expression = expression
         self.format = parse_regex(expression)
         self.alphabet = self.characters()
-        self.steps = cache(self._steps)
-        self.words_of = cache(self._words_of)
-        self.chances = cache(self._chances)
+        self.steps: dict[int, dict[str, int]] = {}  # state → the characters that may come next, and the state behind
         self.longest = self.longest_word()
+        self.lengths_of = self.count_words()  # state → how many words of each length end a match that has come to it
+        if not self.count:
+            self.fail("it has no word", "write what inputs look like, as in [a-d]{0,5}>")
+        self.chances = cache(self._chances)
+
+    def fail(self, why: str, remedy: str) -> NoReturn:
+        raise HandloomError(f"asks={shown(self.expression)}: {why}; {remedy}")
 
     def characters(self) -> str:
         """All characters that may occur, in the order of their codes."""
-        spans = [symbols for symbols in self.format.places if symbols.others]
-        if spans:
-            raise HandloomError(
-                f"asks={shown(self.expression)}: it leaves open which characters there are; list them, as in [a-z]"
-            )
-        codes = {
-            code
-            for symbols in self.format.places
-            for low, high in symbols.spans
-            for code in range(ord(low), min(ord(high), ord(low) + MOST_CHARACTERS) + 1)
-        }
+        if any(symbols.others for symbols in self.format.places):
+            self.fail("it leaves open which characters there are", "list them, as in [a-z]")
+        codes: set[int] = set()
+        for symbols in self.format.places:
+            for low, high in symbols.spans:
+                codes.update(range(ord(low), min(ord(high), ord(low) + MOST_CHARACTERS) + 1))
+                if len(codes) > MOST_CHARACTERS:
+                    self.fail(f"it has more than {MOST_CHARACTERS:,} different characters", "list fewer")
         return "".join(map(chr, sorted(codes)))
 
     def longest_word(self) -> int:
-        """The length of the longest word."""
+        """The length of the longest word; every state that reading comes to is found on the way."""
         states, length = {START}, 0
         while True:
-            states = {next for state in states for _, next in self.steps(state)}
+            for state in states - self.steps.keys():
+                self.steps[state] = self.steps_from(state)
+                if len(self.steps) > MOST_STATES:
+                    self.fail("it is too hard to count its words", "write it with fewer choices that overlap")
+            states = {next for state in states for next in self.steps[state].values()}
             if not states:
                 return length
             length += 1
             if length > LONGEST_WORD:
-                raise HandloomError(
-                    f"asks={shown(self.expression)}: words of more than {LONGEST_WORD:,} characters; "
-                    "limit what repeats, as in [a-z]{1,20}"
-                )
+                why = f"it has words of more than {LONGEST_WORD} characters"
+                self.fail(why, "limit what repeats, as in [a-z]{1,20}")
 
-    def _steps(self, state: int) -> list[tuple[str, int]]:
-        """The characters that may come next, and the state behind each."""
+    def steps_from(self, state: int) -> dict[str, int]:
         found = ((character, self.format.read(character, state)) for character in self.alphabet)
-        return [(character, next) for character, next in found if next]
+        return {character: next for character, next in found if next}
+
+    def count_words(self) -> dict[int, dict[int, int]]:
+        """The words of a state are those of the states behind it, with one character in front."""
+        known: dict[int, dict[int, int]] = {}
+        waiting = [START]
+        while waiting:
+            state = waiting[-1]
+            behind = Counter(self.steps[state].values())
+            if missing := [next for next in behind if next not in known]:
+                waiting += missing
+                continue
+            waiting.pop()
+            lengths: dict[int, int] = {0: 1} if state & self.format.last else {}
+            for next, ways in behind.items():
+                for length, count in known[next].items():
+                    lengths[length + 1] = lengths.get(length + 1, 0) + ways * count
+            known[state] = lengths
+        return known
 
     def has(self, word: str) -> bool:
         return self.format.matches(word)
 
-    def _words_of(self, state: int, length: int) -> int:
-        """How many words of that length end a match that has come to a state."""
-        if length == 0:
-            return int(bool(state & self.format.last))
-        return sum(self.words_of(next, length - 1) for _, next in self.steps(state))
+    def has_inside(self, text: str) -> bool:
+        """Whether a text occurs in any word."""
+        states = set(self.steps)
+        for character in text:
+            states = {next for state in states if (next := self.steps[state].get(character)) is not None}
+        return bool(states)
 
-    @cached_property
+    @property
     def count(self) -> int:
-        return sum(self.words_of(START, length) for length in range(self.longest + 1))
+        return sum(self.lengths_of[START].values())
+
+    @property
+    def lengths(self) -> list[int]:
+        return sorted(self.lengths_of[START])
+
+    def words_of(self, state: int, length: int) -> int:
+        """How many words of that length end a match that has come to a state."""
+        return self.lengths_of[state].get(length, 0)
 
     def words(self) -> Iterator[str]:
         """All words, the shortest first."""
-        for length in range(self.longest + 1):
-            yield from self.words_from(START, length)
+        for length in self.lengths:
+            yield from self.words_of_length(length)
 
-    def words_from(self, state: int, length: int) -> Iterator[str]:
-        if length == 0:
-            if state & self.format.last:
-                yield ""
-            return
-        for character, next in self.steps(state):
-            if self.words_of(next, length - 1):
-                for rest in self.words_from(next, length - 1):
-                    yield character + rest
+    def words_of_length(self, length: int) -> Iterator[str]:
+        """The words of one length, in the order of the alphabet."""
+        word: list[str] = []
+        choices = [self.choices(START, length)]
+        while choices:
+            found = next(choices[-1], None)
+            if found is None:
+                choices.pop()
+                del word[-1:]
+                continue
+            character, state = found
+            if len(choices) > length:
+                yield "".join(word)
+                continue
+            word.append(character)
+            choices.append(self.choices(state, length - len(word)))
 
-    @cached_property
-    def lengths(self) -> list[int]:
-        return [length for length in range(self.longest + 1) if self.words_of(START, length)]
+    def choices(self, state: int, left: int) -> Iterator[tuple[str, int]]:
+        """The next characters of a word of which so many are left, and the state behind each; at its end, nothing."""
+        if left == 0:
+            return iter([("", state)])
+        steps = self.steps[state].items()
+        return iter([(character, next) for character, next in steps if self.words_of(next, left - 1)])
 
     def draw(self, rng: np.random.Generator, length: int | None = None) -> str:
         """A random word: first its length, if none is given, then one of its length, each as likely as the others."""
@@ -106,14 +149,17 @@ class Asked:
             length = self.lengths[int(rng.integers(len(self.lengths)))]
         state, word = START, []
         for left, chance in zip(range(length - 1, -1, -1), rng.random(length), strict=True):
-            character, state = self.steps(state)[int(np.searchsorted(self.chances(state, left), chance, "right"))]
+            characters, sums = self.chances(state, left)
+            character = characters[int(np.searchsorted(sums, chance, "right"))]
             word.append(character)
+            state = self.steps[state][character]
         return "".join(word)
 
-    def _chances(self, state: int, left: int) -> Array:
-        """The running sum of the chances of the next characters, where `left` come after them."""
-        counts = [self.words_of(next, left) for _, next in self.steps(state)]
-        return np.cumsum([count / sum(counts) for count in counts])[:-1]
+    def _chances(self, state: int, left: int) -> tuple[list[str], Array]:
+        """The next characters where `left` come after them, and the running sum of their chances."""
+        steps = [(character, self.words_of(next, left)) for character, next in self.choices(state, left + 1)]
+        total = sum(count for _, count in steps)
+        return [character for character, _ in steps], np.cumsum([count / total for _, count in steps])[:-1]
 
     def most(self, character: str) -> int:
         """How often a character may occur in a word, at most."""
@@ -121,7 +167,7 @@ class Asked:
         for _ in range(self.longest):
             following: dict[int, int] = {}
             for state, seen in states.items():
-                for next_character, next in self.steps(state):
+                for next_character, next in self.steps[state].items():
                     following[next] = max(following.get(next, 0), seen + (next_character == character))
             states = following
             best = max([best, *states.values()])

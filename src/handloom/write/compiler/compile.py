@@ -4,32 +4,48 @@ trace       the function is run once, for the graph of its values           sour
 ranges      which values each variable can have                             ranges.py
 rewrite     functions of what a head fetches move in front of it            rewrite.py
 lower       values become numbers of the stream, heads and neurons          lower.py, levels.py, hinges.py
-schedule    every part gets a layer                                         schedule.py
+schedule    every part gets a layer                                         layering.py
 place       every number gets a dimension, which may have served before     place.py
 emit        the parts get their weights                                     emit.py
+store       the program goes into the notes, with the cost of its lines       stored.py, costs.py
 """
 
+import os
 from collections.abc import Iterator
 
-from handloom.core import Model, count
+import numpy as np
+
+from handloom.core import HandloomError, Model, count
+from handloom.core.errors import shown
 from handloom.write.compiler.codes import Codes, on_a_circle, on_a_parabola
+from handloom.write.compiler.costs import costs_of
 from handloom.write.compiler.emit import emitted
 from handloom.write.compiler.fuse import fused, uses_of
 from handloom.write.compiler.interpreter import in_order
+from handloom.write.compiler.layering import scheduled
 from handloom.write.compiler.levels import looks_of, one_token
 from handloom.write.compiler.lower import Lowering
 from handloom.write.compiler.place import placed
 from handloom.write.compiler.ranges import Ranges, ranges_of
 from handloom.write.compiler.rewrite import rewritten
-from handloom.write.compiler.schedule import scheduled
-from handloom.write.compiler.source import TokenProgram, token_of
+from handloom.write.compiler.source import TokenProgram
+from handloom.write.compiler.stored import KEY, as_notes
 from handloom.write.compiler.totals import totals_of
-from handloom.write.compiler.values import END, Count, Select, Value
+from handloom.write.compiler.user_programs import find_program
+from handloom.write.compiler.values import END, Count, Select, Value, token_of
 
 
-def compile_program(program: TokenProgram) -> Model:
-    """The transformer of a program: the smallest of those that each code of tokens gives."""
-    return min((compiled(program, codes) for codes in possible_codes(program)), key=lambda model: count(model).total)
+def compile(program: TokenProgram | str | os.PathLike[str]) -> Model:
+    """The transformer of a program, or of one in a file: "FILE.py:NAME", or "FILE.py" if it has only one. It is the
+    smallest of those that each code of tokens gives, in float32, and its notes hold the program."""
+    if isinstance(program, str | os.PathLike):
+        program = find_program(os.fspath(program))
+    if not isinstance(program, TokenProgram):
+        raise HandloomError(f"compile takes a program of the language, or FILE.py:NAME, not {shown(program)}")
+    stored = as_notes(program)
+    found = (compiled(program, codes) for codes in possible_codes(program))
+    smallest = min(found, key=lambda model: count(model).total)
+    return smallest.with_(notes={**smallest.notes, KEY: stored}).astype(np.float32)
 
 
 def possible_codes(program: TokenProgram) -> Iterator[Codes]:
@@ -53,7 +69,8 @@ def compiled(program: TokenProgram, codes: Codes) -> Model:
     lowering.say(answer)
     layers = scheduled(lowering.lowered)
     places, layers = placed(lowering.lowered, layers)
-    notes: dict[str, object] = {"made": "compiled", "program": program.name, "asks": program.asked.expression}
+    notes: dict[str, object] = {"made": "compiled", "task": f"compiled/{program.name}"}
+    notes["cost"] = costs_of(lowering.lowered, places, layers)
     if program.steps is not None:
         notes["decode_steps"] = program.steps
     return emitted(lowering.lowered, places, layers, program.vocab, ranges.block, codes, notes)

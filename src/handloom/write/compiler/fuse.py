@@ -13,7 +13,7 @@ from handloom.write.compiler.codes import Codes
 from handloom.write.compiler.hinges import fewest_hinges
 from handloom.write.compiler.interpreter import in_order
 from handloom.write.compiler.ranges import Ranges, is_column
-from handloom.write.compiler.values import Count, Map, Plain, Value
+from handloom.write.compiler.values import Count, Map, Plain, Value, token_of
 
 MORE = 4  # neurons that a saved layer may cost
 MOST_FUSED = 4_000  # cases of a fused function
@@ -62,11 +62,5 @@ def inlined(outer: Map, i: int, inner: Map) -> Map:
 def neurons(value: Map, ranges: Ranges, codes: Codes, said: bool) -> int:
     """How many neurons a map takes."""
     cases = ranges.cases(value)
-    results = [codes.answer(token(one)) if said else [float(one)] for one in cases.values()]
+    results = [codes.answer(token_of(one)) if said else [float(one)] for one in cases.values()]
     return len(fewest_hinges(np.array([list(map(float, given)) for given in cases]), np.array(results)).at)
-
-
-def token(one: Plain) -> str:
-    from handloom.write.compiler.source import token_of
-
-    return token_of(one)

@@ -83,13 +83,9 @@ def through(s: Array, values: Array, multiples: tuple[float, ...]) -> Hinged | N
     base = int(flat[0]) if len(flat) else -1  # the flat segment that all begins from, or the left of the first point
     around = np.vstack([np.zeros_like(y[:1]), slopes]) if base < 0 else slopes
     shift = 1 if base < 0 else 0  # around[i + shift] is the slope to the right of point i
-    at, side, change = [], [], []
-    for i in range(len(points)):
-        left, right = i - 1 + shift, i + shift
-        if left >= 0 and right < len(around) and not np.allclose(around[left], around[right], rtol=1e-12, atol=0):
-            at.append(points[i])
-            side.append(1.0 if i > base else -1.0)
-            change.append(around[right] - around[left])
-    k = values.shape[1]
+    left, right = around[:-1], around[1:]  # of the points from 1 − shift
+    turns = np.flatnonzero((np.abs(right - left) > 1e-12 * np.maximum(np.abs(left), np.abs(right))).any(axis=1))
+    i = turns + 1 - shift
+    side = np.where(i > base, 1.0, -1.0)
     constant = y[max(base, 0)]
-    return Hinged(multiples, np.array(at), np.array(side), np.array(change).reshape(-1, k), constant)
+    return Hinged(multiples, points[i], side, right[turns] - left[turns], constant)

@@ -78,10 +78,10 @@ class Levels:
         if isinstance(by, Count):  # its head gives 1/(1 + n)
             numbers, sign, read = 1 / (1 + numbers), -sign, lowering.share(by)
         gap = np.diff(np.unique(numbers)).min(initial=np.inf)
-        if not np.isfinite(gap):
-            return Spread({}, 0, 0, 0)
-        read = lowering.number(by) if read is None else read
         ties = 0.0 if by is value.value else STEP
+        if not np.isfinite(gap):
+            return Spread(times(-ties, lowering.position()), -ties * (lowering.ranges.block - 1), -ties, 0)
+        read = lowering.number(by) if read is None else read
         factor = sign * (STEP + ties * lowering.ranges.block) / gap
         at_first = float(lowering.ranges.at_first[by])
         sizes = factor * numbers

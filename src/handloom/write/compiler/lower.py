@@ -30,6 +30,7 @@ from handloom.write.compiler.values import (
     Token,
     Value,
     refuse,
+    token_of,
 )
 
 Read = Mapping[str, float]  # multiples of named numbers of the stream; "one" is the constant 1
@@ -242,7 +243,7 @@ class Lowering:
         if isinstance(value, Token):
             return {PLANE[0]: 1.0}, {PLANE[1]: 1.0}
         if isinstance(value, Constant):
-            x, y = self.codes[self.token(value, value.value)]
+            x, y = self.codes[token_of(value.value)]
             return {"one": float(x)}, {"one": float(y)}
         sources = bases(value)
         if len(sources) == 1 and isinstance(sources[0], Token | Position):
@@ -261,14 +262,9 @@ class Lowering:
 
     def plane_columns(self, value: Value, source: Value) -> tuple[Read, Read]:
         given = self.ranges.tokens if isinstance(source, Token) else tuple(range(self.ranges.block))
-        rows = np.array([self.codes[self.token(value, computed(value, {source: one}))] for one in given])
+        rows = np.array([self.codes[token_of(computed(value, {source: one}))] for one in given])
         of, name = "token" if isinstance(source, Token) else "position", self.name(value)
         return tuple(self.column_of(of, rows[:, i].tolist(), f"{name}.{'xy'[i]}") for i in (0, 1))  # type: ignore[return-value]
-
-    def token(self, value: Value, one: Plain) -> str:
-        from handloom.write.compiler.source import token_of
-
-        return token_of(one)
 
     # heads
 
@@ -324,8 +320,8 @@ class Lowering:
         """What a head reads of a token, and the constants to add."""
         reads: list[Read] = list(self.plane(value.value))
         if isinstance(value, Select) and value.otherwise is not None:
-            at_first = self.codes[self.token(value, self.ranges.at_first[value.value])]
-            change = self.codes[self.token(value, value.otherwise)] - at_first
+            at_first = self.codes[token_of(self.ranges.at_first[value.value])]
+            change = self.codes[token_of(value.otherwise)] - at_first
             reads = [
                 plus(read, times(float(c), self.first())) if c else read for read, c in zip(reads, change, strict=True)
             ]
@@ -379,7 +375,7 @@ class Lowering:
 
     def result(self, value: Map, one: Plain) -> list[float]:
         texts = any(isinstance(each, str) for each in self.ranges.values[value])
-        return [float(c) for c in self.codes[self.token(value, one)]] if texts else [float(one)]
+        return [float(c) for c in self.codes[token_of(one)]] if texts else [float(one)]
 
     def add_neurons(self, value: Value, hinged: Hinged, reads: list[Read], targets: tuple[str, ...]) -> None:
         rows: list[tuple[Read, Read]] = []
@@ -415,7 +411,7 @@ class Lowering:
             cases: Cases = {(one,): one for one in self.ranges.values[value.arguments[0]]}
         else:
             cases = self.ranges.cases(value)
-        codes = np.array([self.codes.answer(self.token(value, one)) for one in cases.values()])
+        codes = np.array([self.codes.answer(token_of(one)) for one in cases.values()])
         arguments = np.array([[self.plain(value, one) for one in given] for given in cases])
         if len(value.arguments) == 1 and isinstance(total := value.arguments[0], Linear):
             terms, _ = self.flat(total)

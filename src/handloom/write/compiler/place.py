@@ -7,8 +7,8 @@ the same layer or an earlier one. It is done where a layer has neurons to spare:
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from handloom.write.compiler.layering import LayerParts, reads_of, writes_of
 from handloom.write.compiler.lower import PLANE, Lowered, NeuronPart, Read
-from handloom.write.compiler.schedule import LayerParts, reads_of, writes_of
 from handloom.write.compiler.values import Line
 
 Span = tuple[int, int]  # when a number is first known and last read, in half layers

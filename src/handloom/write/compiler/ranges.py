@@ -11,7 +11,7 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from handloom.write.compiler.interpreter import Run, in_order, linear, mapped
+from handloom.write.compiler.interpreter import ProgramRun, in_order, linear, mapped
 from handloom.write.compiler.values import (
     END,
     At,
@@ -59,7 +59,7 @@ class Ranges:
 
 def ranges_of(answer: Value, tokens: Sequence[str], block: int) -> Ranges:
     """The ranges of everything that an answer is computed from, where these tokens may occur."""
-    run = Run(answer)
+    run = ProgramRun(answer)
     run.append(END)
     at_first = {value: column[0] for value, column in run.columns.items()}
     found: dict[Value, tuple[Plain, ...]] = {}

@@ -85,6 +85,8 @@ def rewritten(answer: Value, ranges: Ranges) -> Value:
         pairs, circles = [], []
         for there, here in where.pairs:
             both = (*ranges.values[there], *ranges.values[here])
+            if len(set(both)) == 1:
+                continue  # always equal
             if all(isinstance(one, str) for one in both):
                 pairs.append((new(there), new(here)))
             else:

@@ -10,81 +10,121 @@
 """
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
+from html import escape
 from itertools import islice
 from types import FrameType
 from typing import Any
 
 import numpy as np
 
-from handloom.core import HandloomError, Vocab
+from handloom.core import HandloomError, Model, Vocab
+from handloom.core.checks import whole
 from handloom.core.errors import shown
 from handloom.tasks.task import Task
-from handloom.write.compiler.asked import Asked
-from handloom.write.compiler.interpreter import Run
+from handloom.write.compiler.asked import LONGEST_WORD, Asked
+from handloom.write.compiler.interpreter import ProgramRun, failed, in_order
 from handloom.write.compiler.ranges import Ranges, ranges_of
-from handloom.write.compiler.values import END, Plain, Token, Value, apply, as_value
+from handloom.write.compiler.shown import CostTable, ValueTable
+from handloom.write.compiler.values import END, Line, Map, Token, Value, as_value, refuse, token_of, users_line
 
 ALL, SOME = 2_000, 60  # inputs that are run first: all of them, or of the longest and of random ones
-LONGEST_ANSWER = 4_096
+EFFORT = 5_000  # of a value at a position, for the interpreter: a transformer of so many parameters takes as long
+ROUNDS = 12  # in which the tokens of answers to answers must all be found
+MOST_POSITIONS = LONGEST_WORD + 1  # a head finds a computed position exactly among this many
 
 
 class TokenProgram:
-    """A function of the tokens so far that gives the next one, and what it is asked."""
+    """The next token as a value of the tokens so far, and the inputs that are asked. `names` are those of the user's
+    variables; `tokens` and `block` are found by running it if they are not given."""
 
-    def __init__(self, function: Callable[[], Any], asks: str, steps: int | None = None) -> None:
-        self.function, self.asked, self.steps = function, Asked(asks), steps
-        self.name = function.__name__.replace("_", "-")
-        self.about = (function.__doc__ or "").strip().split("\n")[0]
-        self.answer, self.names = traced(function)
+    def __init__(
+        self,
+        name: str,
+        about: str,
+        asks: str,
+        answer: Value,
+        names: dict[Value, str] | None = None,
+        steps: int | None = None,
+        tokens: Sequence[str] | None = None,
+    ) -> None:
+        self.name, self.about, self.answer, self.names = name, about, answer, names or {}
+        self.asked, self.steps = Asked(asks), steps
+        self.order = in_order(answer)
+        if tokens is not None:
+            self.vocab = vocab_of(tokens)
 
     def __repr__(self) -> str:
         return f"program {self.name}, asked {self.asked.expression}"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: an example, value by value."""
+        return f"<p>{escape(repr(self))}{escape(': ' + self.about if self.about else '')}</p>" + (
+            self.show(self.example())._repr_html_()
+        )
 
     def __call__(self, text: str = "") -> str:
         """The answer to an input, by the interpreter."""
         self.check(text)
         return "".join(token for token in self.answers(text) if token != END)
 
+    def example(self) -> str:
+        """An input of middle length."""
+        lengths = self.asked.lengths
+        return self.asked.draw(np.random.default_rng(0), min(lengths[len(lengths) // 2], max(lengths[0], 6)))
+
     def check(self, text: str) -> None:
         if not isinstance(text, str) or not self.asked.has(text):
-            example = self.asked.draw(np.random.default_rng(0))
-            raise HandloomError(f"{self.name} takes {self.asked.expression}, such as {example}, and not {shown(text)}")
+            raise HandloomError(
+                f"{self.name} takes {self.asked.expression}, such as {self.example()}; it was given {shown(text)}"
+            )
 
     def answers(self, text: str) -> list[str]:
         """The tokens of the answer, with the last, END, if it ends before `steps`."""
-        run, answer = Run(self.answer), list[str]()
-        for token in (END, *text):
-            next = token_of(run.append(token))
-        while True:
-            answer.append(next)
-            if next == END or len(answer) == self.steps:
-                return answer
-            if len(answer) > LONGEST_ANSWER:
-                raise HandloomError(
-                    f"{self.name}: the answer to {shown(text)} does not end; return END, or give steps=1 for one token"
-                )
-            next = token_of(run.append(next))
+        run, answer = ProgramRun(self.answer, self.order), list[str]()
+        try:
+            for token in (END, *text):
+                next = token_of(run.append(token))
+            while True:
+                answer.append(next)
+                if next == END or len(answer) == self.steps:
+                    return answer
+                if len(run.tokens) == MOST_POSITIONS:
+                    raise HandloomError(
+                        f"{self.answer.line}: the answer to {shown(text)} does not end within {MOST_POSITIONS} tokens; "
+                        "return END at last, or give the program steps=1 for one token"
+                    )
+                next = token_of(run.append(next))
+        except ArithmeticError as error:
+            raise failed(error, self.name) from error
 
-    def run(self, text: str) -> Run:
+    def run(self, text: str) -> ProgramRun:
         """Every value on an input and its answer."""
         self.check(text)
-        run = Run(self.answer)
+        run = ProgramRun(self.answer, self.order)
         for token in (END, *text, *self.answers(text)[:-1]):
             run.append(token)
         return run
 
-    def show(self, text: str) -> str:
-        """What every variable of the program is on an input, one row each."""
+    def show(self, text: str) -> ValueTable:
+        """What every variable of the program is on an input and its answer, one row each."""
         run = self.run(text)
-        answer = {"answer": [token_of(one) for one in run.columns[self.answer]]}
         named = {name: run.columns[value] for value, name in self.names.items() if value in run.columns}
-        rows: dict[str, list[Any]] = {"token": run.tokens, **named, **answer}
-        cells = {name: [str(one) for one in row] for name, row in rows.items()}
-        width = max(len(cell) for row in cells.values() for cell in row)
-        left = max(map(len, cells))
-        return "\n".join(f"{name:>{left}}  " + " ".join(f"{c:>{width}}" for c in row) for name, row in cells.items())
+        answer = [token_of(one) for one in run.answers]
+        return ValueTable({"token": run.tokens, **named, "next": answer})
+
+    def compile(self) -> Model:
+        """The transformer that computes this program."""
+        from handloom.write.compiler.compile import compile
+
+        return compile(self)
+
+    def cost(self) -> CostTable:
+        """What every line takes of the transformer: heads, neurons, dimensions."""
+        from handloom.write.compiler.costs import cost_of
+
+        return cost_of(self.compile())
 
     def samples(self) -> Iterator[str]:
         """All inputs if they are few; otherwise some of the shortest, of the longest, and random ones."""
@@ -110,24 +150,39 @@ class TokenProgram:
     @cached_property
     def block(self) -> int:
         """The most tokens that a run has: first token, input and answer."""
-        if self.steps is not None:
-            return self.asked.longest + self.steps
-        return max(len(word) + len(self.answers(word)) for word in self.samples())
+        longest = max(len(word) + len(self.answers(word)) for word in self.samples())
+        return longest if self.steps is None else max(longest, self.asked.longest + self.steps)
 
     @cached_property
     def ranges(self) -> Ranges:
         """The values of all variables, with all tokens that occur: those asked, and those answered."""
+        if self.block > MOST_POSITIONS:
+            raise HandloomError(
+                f"{self.answer.line}: inputs with their answers have {self.block} tokens (expected up to "
+                f"{MOST_POSITIONS}, among which a head finds every position exactly); ask for less, as in [a-z]{{1,20}}"
+            )
         tokens = [*self.asked.alphabet, END]
-        while True:
+        for _ in range(ROUNDS):
             ranges = ranges_of(self.answer, tokens, self.block)
             new = [token for token in map(token_of, ranges.values[self.answer]) if token not in tokens]
             if not new:
                 return ranges
             tokens[-1:-1] = new
+        refuse(self.answer.line, f"every answer may make a new token, such as {', '.join(map(repr, new[-2:]))}",
+               "limit what is computed of answers, as in (…) % 10")  # fmt: skip
 
     @cached_property
     def vocab(self) -> Vocab:
-        return Vocab(self.ranges.tokens, separator="", bos=END, eos=END)
+        tokens = self.ranges.tokens
+        for token in tokens:
+            if len(token) != 1 and (token == "" or self.asked.has_inside(token)):
+                raise HandloomError(
+                    f"{self.answer.line}: the answer may be {token!r}, which an input may have as several tokens; "
+                    "answer one character at a time, or with another token"
+                    if token
+                    else f"{self.answer.line}: the answer may be an empty token; answer END, or a character"
+                )
+        return vocab_of(tokens)
 
     @cached_property
     def task(self) -> Task:
@@ -144,29 +199,41 @@ class TokenProgram:
             return [ids[token] for token in self.answers(text)]
 
         return Task(
-            takes=f"{self.asked.expression}, such as {self.asked.draw(np.random.default_rng(0))}",
+            takes=f"{self.asked.expression}, such as {self.example()}",
             vocab=self.vocab,
             oracle=oracle,
             draw=lambda rng: encode(self.asked.draw(rng)),
             count=self.asked.count,
             every=lambda: map(encode, self.asked.words()),
             hard=lambda: map(encode, dict.fromkeys(self.samples())),
+            effort=EFFORT * len(self.order) * (self.asked.longest + 2),
         )
 
 
-def program(asks: str, steps: int | None = None) -> Callable[[Callable[[], Any]], TokenProgram]:
+def vocab_of(tokens: Sequence[str]) -> Vocab:
+    return Vocab(tuple(tokens), separator="", bos=END, eos=END)
+
+
+def as_program(asks: str, steps: int | None = None) -> Callable[[Callable[[], Any]], TokenProgram]:
     """Make a program of a function. `asks` is a regular expression for its inputs, of which there must be finitely
     many: [0-9]{1,10}[+][0-9]{1,10}= for example. An answer ends with END, or after `steps` tokens."""
-    return lambda function: TokenProgram(function, asks, steps)
+    line = users_line()
+
+    def decorate(function: Callable[[], Any]) -> TokenProgram:
+        name = function.__name__.replace("_", "-")
+        about = (function.__doc__ or "").strip().split("\n")[0]
+        limit = None if steps is None else whole("steps", steps, 1)
+        answer, names = traced(function, line)
+        try:
+            return TokenProgram(name, about, asks, answer, names, limit)
+        except HandloomError as error:
+            raise HandloomError(f"{line}: {error}") from error
+
+    return decorate
 
 
-def token_of(answer: Plain) -> str:
-    """The token that an answer names: itself, or a number's digits."""
-    return answer if isinstance(answer, str) else str(int(answer)) if answer == int(answer) else str(answer)
-
-
-def traced(function: Callable[[], Any]) -> tuple[Value, dict[Value, str]]:
-    """What a function returns, and the names of its variables."""
+def traced(function: Callable[[], Any], line: Line) -> tuple[Value, dict[Value, str]]:
+    """What a function returns, as a token, and the names of its variables."""
     names: dict[Value, str] = {}
 
     def look(frame: FrameType, event: str, _: Any) -> None:
@@ -179,5 +246,7 @@ def traced(function: Callable[[], Any]) -> tuple[Value, dict[Value, str]]:
         answer = function()
     finally:
         sys.setprofile(before)
+    if answer is None:
+        raise HandloomError(f"{line}: the function returns nothing; return the next token, or END")
     value = as_value(answer)
-    return (value if isinstance(value, Token) else apply(token_of, value)), names
+    return value if isinstance(value, Token) else Map(token_of, (value,), line=value.line), names

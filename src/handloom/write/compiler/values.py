@@ -55,6 +55,11 @@ def refuse(line: Line, why: str, remedy: str) -> NoReturn:
     raise HandloomError(f"{line}: {why}; {remedy}")
 
 
+def token_of(answer: Plain) -> str:
+    """The token that an answer names: itself, or a number's digits."""
+    return answer if isinstance(answer, str) else str(int(answer)) if answer == int(answer) else str(answer)
+
+
 class Operators:
     """Arithmetic and comparison, of values here or there; Python's `if` and loops are refused."""
 

@@ -21,11 +21,12 @@ END                                 ends the answer
 from collections.abc import Mapping
 from typing import Any
 
-from handloom.write.compiler.source import program
+from handloom.write.compiler.source import as_program as program
 from handloom.write.compiler.values import (
     END,
     At,
     Count,
+    Line,
     Plain,
     Position,
     Select,
@@ -45,8 +46,9 @@ __all__ = [
     "lesser", "mean", "number", "position", "program", "seen", "table", "there", "token",
 ]  # fmt: skip
 
-token: Value = Token()
-position: Value = Position()
+NOWHERE = Line("", 0, "")
+token: Value = Token(line=NOWHERE)
+position: Value = Position(line=NOWHERE)
 
 
 def number(value: Any) -> Value:
