@@ -35,8 +35,8 @@ Noted = tuple[str, tuple[tuple[str, Any], ...]]  # a name, and parameters beside
 
 
 def task_of(model: LanguageModel, path: str | os.PathLike[str] | None = None) -> Task | Language | None:
-    """The task that a model's notes name, or hold as data; None if there is none. `path` is the model's file or folder, where a user's
-    own task is looked for. A task that is named and cannot be found is an error."""
+    """The task that a model's notes name, or hold as data; None if there is none. `path` is the model's file or folder,
+    where a user's own task is looked for. A task that is named and cannot be found is an error."""
     folder = None if path is None else Path(path) if what_is(Path(path)) == "folder" else Path(path).parent
     try:
         if (compiled := compiled_task(model)) is not None:

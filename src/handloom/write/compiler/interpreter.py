@@ -10,7 +10,7 @@ from math import isfinite
 from typing import Any
 
 from handloom.core import HandloomError
-from handloom.core.errors import in_users_code, shown
+from handloom.core.errors import shown, told
 from handloom.write.compiler.values import (
     At,
     Constant,
@@ -69,8 +69,7 @@ class ProgramRun:
         if isinstance(value, Constant):
             return lambda t: value.value
         if isinstance(value, Linear):
-            columns = [self.columns[one] for one in value.inputs]
-            return lambda t: linear(value, [column[t] for column in columns])
+            return self.summing(value)
         if isinstance(value, Map):
             return self.mapping(value)
         if isinstance(value, At):
@@ -81,6 +80,20 @@ class ProgramRun:
             return lambda t: len(matches(t))
         assert isinstance(value, Select)
         return self.selecting(value)
+
+    def summing(self, value: Linear) -> Here:
+        terms: list[tuple[Any, list[Any]]] = [(factor, self.columns[one]) for factor, one in value.terms]
+
+        def here(t: int) -> Plain:
+            total: Any = value.constant
+            for factor, column in terms:
+                if isinstance(column[t], str):
+                    linear(value, [column[t] for _, column in terms])  # refuses it
+                total += factor * column[t]
+            result: Plain = total
+            return result
+
+        return here
 
     def mapping(self, value: Map) -> Here:
         columns, known = [self.columns[one] for one in value.arguments], value.known
@@ -154,8 +167,13 @@ def mapped(value: Map, inputs: Sequence[Plain]) -> Plain | None:
 
 
 def called(value: Map, given: tuple[Plain, ...]) -> Plain | None:
-    with in_users_code(f"{value.line}: the function failed for {', '.join(map(shown, given))}"):
+    try:
         result = value.function(*given)
+    except HandloomError:
+        raise
+    except Exception as error:
+        failure = f"the function failed for {', '.join(map(shown, given))}: {told(error)}"
+        raise HandloomError(f"{value.line}: {failure}") from error
     if hasattr(result, "item"):  # NumPy's numbers
         result = result.item()
     if isinstance(result, bool):

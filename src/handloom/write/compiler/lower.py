@@ -199,11 +199,11 @@ class Lowering:
     def column_of(self, of: str, numbers: list[float], name: str) -> dict[str, float]:
         """The read of a column: of those that there are, if they give it; otherwise of a new one."""
         wanted = np.array(numbers)
+        if np.ptp(wanted) <= 1e-9 * np.abs(wanted).max():
+            return plus(one=float(wanted[0]))
         for known, column in [*self.lowered.columns.items()]:
             if column.of == of and (read := affine(known, np.array(column.values), wanted)):
                 return read
-        if not np.ptp(wanted):
-            return {"one": float(wanted[0])}
         centre = self.middle if of == "position" and name == "position" else 0.0
         name = self.new(name, *(wanted - centre))
         self.lowered.columns[name] = Column(of, tuple(wanted - centre))

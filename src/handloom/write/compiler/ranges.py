@@ -5,7 +5,7 @@ from other positions are taken to be independent, so a range may have values tha
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
 from math import prod
@@ -42,8 +42,14 @@ class Ranges:
     at_first: Mapping[Value, Plain]
     tokens: tuple[str, ...]
     block: int
+    known_cases: dict[Map, Cases] = field(default_factory=dict)
 
     def cases(self, value: Map) -> Cases:
+        if value not in self.known_cases:
+            self.known_cases[value] = self.all_cases(value)
+        return self.known_cases[value]
+
+    def all_cases(self, value: Map) -> Cases:
         """What a map gives, for all arguments that can occur together. Where its function gives None, they cannot."""
         sources = bases(value)
         separate = prod(len(self.values[one]) for one in value.arguments)
