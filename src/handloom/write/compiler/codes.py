@@ -74,7 +74,7 @@ def on_a_parabola(tokens: tuple[str, ...], beside: tuple[str, ...]) -> Codes | N
         return None
     rest = [token for token in tokens if token not in digits and token != END and token not in beside]
     place = {token: float(token) for token in digits}
-    place |= {token: max(place.values()) + 1 + i for i, token in enumerate([*beside[:1], END, *beside[1:], *rest])}
+    place |= {token: max(place.values()) + 1 + i for i, token in enumerate([*beside[1:], END, *beside[:1], *rest])}
     x = np.array([place[token] for token in tokens])
     middle = (x.min() + x.max()) / 2
     wide, high = 1 / np.ptp(x), 4 / np.ptp(x) ** 2

@@ -5,6 +5,7 @@ ranges      which values each variable can have                             rang
 rewrite     functions of what a head fetches move in front of it            rewrite.py
 lower       values become numbers of the stream, heads and neurons          lower.py, levels.py, hinges.py
 schedule    every part gets a layer                                         layering.py
+merge       what is always read together becomes one number                 merge.py
 place       every number gets a dimension, which may have served before     place.py
 emit        the parts get their weights                                     emit.py
 store       the program goes into the notes, with the cost of its lines       stored.py, costs.py
@@ -25,6 +26,7 @@ from handloom.write.compiler.interpreter import in_order
 from handloom.write.compiler.layering import scheduled
 from handloom.write.compiler.levels import looks_of, one_token
 from handloom.write.compiler.lower import Lowering
+from handloom.write.compiler.merge import merged
 from handloom.write.compiler.place import placed
 from handloom.write.compiler.ranges import Ranges, ranges_of
 from handloom.write.compiler.rewrite import rewritten
@@ -68,6 +70,7 @@ def compiled(program: TokenProgram, codes: Codes) -> Model:
     lowering = Lowering(ranges, codes, program.names, looks_of, frozenset(once), beside, uses_of(answer), totals)
     lowering.say(answer)
     layers = scheduled(lowering.lowered)
+    merged(lowering.lowered, layers)
     places, layers = placed(lowering.lowered, layers)
     notes: dict[str, object] = {"made": "compiled", "task": f"compiled/{program.name}"}
     notes["cost"] = costs_of(lowering.lowered, places, layers)

@@ -5,7 +5,7 @@ x and y through x + y, x < y through y − x, a table of digits through 10x + y.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations, product
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from handloom.core.arrays import Array
 
 SMALL = {1: 1, 2: 4, 3: 2}  # the largest multiple tried, by the number of variables; 1 for more
+FEW_CASES = 40  # up to this many, a linear part is tried
 MOST_SUMS = 2_000  # sums that are tried
 
 
@@ -25,10 +26,12 @@ class Hinged:
     side: Array  # (F,): 1 if the neuron is on above the point, −1 below
     change: Array  # (F, k)
     constant: Array  # (k,)
+    linear: tuple[float, ...] = ()  # multiples of the variables that are added as they are, if any
 
     def __call__(self, variables: Array) -> Array:
         s = variables @ np.array(self.multiples)
-        return np.maximum(self.side * (s[:, None] - self.at), 0) @ self.change + self.constant
+        hinges: Array = np.maximum(self.side * (s[:, None] - self.at), 0) @ self.change + self.constant
+        return hinges + (variables @ np.array(self.linear))[:, None] if self.linear else hinges
 
 
 def fewest_hinges(variables: Array, values: Array) -> Hinged:
@@ -39,6 +42,25 @@ def fewest_hinges(variables: Array, values: Array) -> Hinged:
         if hinged is not None and (best is None or len(hinged.at) < len(best.at)):
             best = hinged
     assert best is not None, "one of the sums tells all cases apart"
+    return best
+
+
+def with_a_linear_part(variables: Array, values: Array) -> Hinged:
+    """The same for numbers (n, 1), where multiples of the variables may be added as they are: that costs nothing."""
+    best = fewest_hinges(variables, values)
+    n, m = variables.shape
+    if m > 2 or n > FEW_CASES:
+        return best
+    if m == 1:
+        order = np.argsort(variables[:, 0])
+        slopes = np.diff(values[order, 0]) / np.diff(variables[order, 0])
+        linear = [(float(slope),) for slope in np.unique(slopes)]
+    else:
+        linear = [(float(a), float(b)) for a, b in product((-1, 0, 1), repeat=m) if a or b]
+    for multiples in linear:
+        rest = fewest_hinges(variables, values - (variables @ np.array(multiples))[:, None])
+        if len(rest.at) < len(best.at):
+            best = replace(rest, linear=multiples)
     return best
 
 

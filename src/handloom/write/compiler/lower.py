@@ -14,7 +14,7 @@ import numpy as np
 
 from handloom.core.arrays import Array
 from handloom.write.compiler.codes import Codes
-from handloom.write.compiler.hinges import Hinged, fewest_hinges
+from handloom.write.compiler.hinges import Hinged, fewest_hinges, with_a_linear_part
 from handloom.write.compiler.ranges import Cases, Ranges, bases, computed, is_column
 from handloom.write.compiler.totals import by_sign, points_of
 from handloom.write.compiler.values import (
@@ -177,7 +177,7 @@ class Lowering:
     def write_term(self, factor: float, one: Value, targets: tuple[str, ...], direction: Array) -> float:
         """Have a term of a sum written along a direction; the constant that is still to be added."""
         if isinstance(one, Map):
-            hinged, reads = self.hinged(one)
+            hinged, reads = self.hinged(one, False)
             self.add_neurons(one, replace(hinged, change=factor * hinged.change * direction), reads, targets)
             return factor * float(hinged.constant[0])
         assert isinstance(one, At | Select)
@@ -348,14 +348,28 @@ class Lowering:
 
     def neurons(self, value: Map) -> dict[str, float]:
         hinged, reads = self.hinged(value)
+        straight = plus(*self.straight(hinged, reads), one=float(hinged.constant[0]))
         if not len(hinged.at):
-            return plus(one=float(hinged.constant[0]))
-        numbers = [self.plain(value, one) for one in self.ranges.values[value]]
-        name = self.new(self.name(value), *(number - float(hinged.constant[0]) for number in numbers))
+            return straight
+        name = self.new(self.name(value), *self.bent(value, hinged))
         self.add_neurons(value, hinged, reads, (name,))
-        return plus({name: 1.0}, one=float(hinged.constant[0]))
+        return plus(straight, {name: 1.0})
 
-    def hinged(self, value: Map) -> tuple[Hinged, list[Read]]:
+    def straight(self, hinged: Hinged, reads: list[Read]) -> list[Read]:
+        """The part of a map that is read as it is."""
+        return [times(factor, read) for factor, read in zip(hinged.linear, reads, strict=bool(hinged.linear))]
+
+    def bent(self, value: Map, hinged: Hinged) -> list[float]:
+        """What the neurons of a map add up to."""
+        cases = self.ranges.cases(value)
+        numbers = np.array([self.plain(value, one) for one in cases.values()]) - hinged.constant[0]
+        if hinged.linear:
+            numbers -= np.array([[self.plain(value, one) for one in given] for given in cases]) @ np.array(
+                hinged.linear
+            )
+        return [float(number) for number in numbers]
+
+    def hinged(self, value: Map, linear: bool = True) -> tuple[Hinged, list[Read]]:
         """A map as hinges, and the reads of its arguments. A count alone is taken as the share that its head gives."""
         cases = self.ranges.cases(value)
         results = [self.result(value, one) for one in cases.values()]
@@ -364,7 +378,8 @@ class Lowering:
         arguments = np.array([[self.plain(value, one) for one in given] for given in cases])
         if len(value.arguments) == 1 and isinstance(value.arguments[0], Count):
             return fewest_hinges(1 / (1 + arguments), np.array(results)), [self.share(value.arguments[0])]
-        return fewest_hinges(arguments, np.array(results)), [self.number(one) for one in value.arguments]
+        least = with_a_linear_part if linear and np.shape(results)[1] == 1 else fewest_hinges
+        return least(arguments, np.array(results)), [self.number(one) for one in value.arguments]
 
     def of_sign(self, value: Map, mean: Value, result: Callable[[Map, Plain], Any]) -> tuple[Array, Array]:
         """Where a function of a mean's sign must be right, and what it gives there."""

@@ -21,7 +21,9 @@ def totals_of(answer: Value, ranges: Ranges) -> frozenset[Value]:
     for value in every:
         for one in value.inputs:
             users.setdefault(one, []).append(value)
-    means = (value for value in every if isinstance(value, Select) and value.order == "all" and value.otherwise in (None, 0))
+    means = (
+        value for value in every if isinstance(value, Select) and value.order == "all" and value.otherwise in (None, 0)
+    )
     return frozenset(
         value
         for value in means

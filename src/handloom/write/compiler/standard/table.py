@@ -34,7 +34,9 @@ TABLE = (
     Standard("shift", "abc> → _ab", "moving:shift", {"n": 4}),
     Standard("reverse", "abc> → cba", "moving:reverse", {"n": 4}),
     Standard("caesar", "abc> → def", "moving:caesar", {"n": 2}),
-    Standard("induction", "what followed the last letter when it occurred before", "moving:induction", {"n": 5, "letters": 3}),
+    Standard(
+        "induction", "what followed the last letter when it occurred before", "moving:induction", {"n": 5, "letters": 3}
+    ),
     Standard("2-hop", "the same twice", "moving:two_hop", {"n": 5, "letters": 3}),
     Standard("3-hop", "the same three times", "moving:three_hop", {"n": 5, "letters": 3}),
     Standard("dedupe", "abab> → ab", "moving:dedupe", {"n": 4}),
