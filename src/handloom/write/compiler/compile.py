@@ -60,9 +60,9 @@ def possible_codes(program: TokenProgram) -> Iterator[Codes]:
 def compiled(program: TokenProgram, codes: Codes) -> Model:
     """The passes, one after the other."""
     answer = rewritten(program.answer, program.ranges)
-    ranges = ranges_of(answer, program.ranges.tokens, program.ranges.block)
+    ranges = ranges_of(answer, program.ranges.tokens, program.ranges.block, program.ranges.most)
     answer = fused(answer, ranges, codes)
-    ranges = ranges_of(answer, program.ranges.tokens, program.ranges.block)
+    ranges = ranges_of(answer, program.ranges.tokens, program.ranges.block, program.ranges.most)
     said = set(map(token_of, ranges.values[answer]))
     once = {t for t in ranges.tokens if t != END and t not in said and program.asked.most(t) <= 1}
     beside = looked_for(program.answer, program.ranges)

@@ -33,9 +33,11 @@ def uses_of(answer: Value) -> Counter[Value]:
 def one_fused(value: Map, ranges: Ranges, codes: Codes, uses: Counter[Value]) -> Map | None:
     """A map with one of its arguments fused in; None if nothing is gained."""
     for i, inner in enumerate(value.arguments):
-        if not isinstance(inner, Map) or is_column(inner) or any(isinstance(one, Count) for one in inner.arguments):
+        if not isinstance(inner, Map) or is_column(inner):
             continue
         whole = inlined(value, i, inner)
+        if len(whole.arguments) > 1 and any(isinstance(one, Count) for one in inner.arguments):
+            continue  # a count that is alone is read as the share that its head gives
         if prod(len(ranges.values[one]) for one in whole.arguments) > MOST_FUSED:
             continue
         apart = neurons(value, ranges, codes, True) + (neurons(inner, ranges, codes, False) if uses[inner] == 1 else 0)

@@ -329,9 +329,9 @@ class Lowering:
 
     def counted(self, value: Count) -> dict[str, float]:
         """A head gives 1/(1 + n), the first token's share; neurons make n of it."""
-        shares = np.array([[1.0 / (1 + n)] for n in range(self.ranges.block)])
-        hinged = fewest_hinges(shares, np.arange(self.ranges.block, dtype=float)[:, None])
-        name = self.new(self.name(value), *(n - float(hinged.constant[0]) for n in (0, self.ranges.block)))
+        numbers = np.array([[self.plain(value, n)] for n in self.ranges.values[value]])
+        hinged = fewest_hinges(1 / (1 + numbers), numbers)
+        name = self.new(self.name(value), *(float(n) for n in (numbers - hinged.constant)[:, 0]))
         self.add_neurons(value, hinged, [self.share(value)], (name,))
         return plus({name: 1.0}, one=float(hinged.constant[0]))
 

@@ -24,11 +24,14 @@ from handloom.write.compiler.values import (
     Select,
     Token,
     Value,
+    Where,
     refuse,
+    token_of,
 )
 
 MOST_VALUES = 4_096  # of a variable
 FEW_CASES = 2_000  # up to this many, what they are computed from is looked at instead
+ROUNDS = 12  # in which the tokens of answers to answers must all be found
 MOST_CASES = 200_000  # of the variables that one function is computed from
 
 Cases = dict[tuple[Plain, ...], Plain]  # the arguments of a function → its value
@@ -42,7 +45,22 @@ class Ranges:
     at_first: Mapping[Value, Plain]
     tokens: tuple[str, ...]
     block: int
+    most: Mapping[str, int]  # how often a token can occur, if that is less than everywhere
     known_cases: dict[Map, Cases] = field(default_factory=dict)
+
+    def how_many(self, where: Where) -> int:
+        """At how many positions a condition can hold, at most."""
+        about_tokens = (
+            where.key is not None and bases(where.key) != () and all(isinstance(one, Token) for one in bases(where.key))
+        )
+        holds = [t for t in self.tokens if t != END and not (about_tokens and not self.holds(where, t))]
+        often = [self.most.get(t, self.block) for t in holds]
+        same = any(isinstance(there, Token) for there, _ in where.pairs)
+        return min(self.block - 1, max(often, default=0) if same else sum(often))
+
+    def holds(self, where: Where, token: str) -> bool:
+        assert where.key is not None
+        return bool(computed(where.key, {bases(where.key)[0]: token}))
 
     def cases(self, value: Map) -> Cases:
         if value not in self.known_cases:
@@ -63,16 +81,33 @@ class Ranges:
         return {given: result for given, result in results.items() if result is not None}
 
 
-def ranges_of(answer: Value, tokens: Sequence[str], block: int) -> Ranges:
-    """The ranges of everything that an answer is computed from, where these tokens may occur."""
+def ranges_of(answer: Value, tokens: Sequence[str], block: int, most: Mapping[str, int] | None = None) -> Ranges:
+    """The ranges of everything that an answer is computed from, where these tokens may occur, each so often at most."""
     run = ProgramRun(answer)
     run.append(END)
     at_first = {value: column[0] for value, column in run.columns.items()}
     found: dict[Value, tuple[Plain, ...]] = {}
-    ranges = Ranges(found, at_first, tuple(tokens), block)
+    ranges = Ranges(found, at_first, tuple(tokens), block, most or {})
     for value in in_order(answer):
         found[value] = in_range(value, possible(value, ranges))
     return ranges
+
+
+def ranges_in_use(answer: Value, often: Mapping[str, int], block: int, once: bool) -> Ranges:
+    """The ranges where the tokens that are asked occur so often at most, and those that are answered anywhere; or not
+    at all, if an answer is one token."""
+    tokens, most = [*often, END], dict(often)
+    for _ in range(ROUNDS):
+        ranges = ranges_of(answer, tokens, block, most)
+        answers = dict.fromkeys(map(token_of, ranges.values[answer]))
+        new = [token for token in answers if token not in tokens]
+        unlimited = [] if once else [token for token in most if token in answers]
+        if not new and not unlimited:
+            return ranges
+        tokens[-1:-1] = new
+        most = {token: most[token] for token in most if token not in unlimited} | dict.fromkeys(new if once else [], 0)
+    refuse(answer.line, f"every answer may make a new token, such as {', '.join(map(repr, new[-2:]))}",
+           "limit what is computed of answers, as in (…) % 10")  # fmt: skip
 
 
 def in_range(value: Value, possible: Iterable[Plain | None]) -> tuple[Plain, ...]:
@@ -97,7 +132,7 @@ def possible(value: Value, ranges: Ranges) -> Iterable[Plain]:
         check_cases(value, ranges)
         return ranges.cases(value).values()
     if isinstance(value, Count):
-        return range(ranges.block)
+        return range(ranges.how_many(value.where) + 1)
     if isinstance(value, At):
         return known[value.value]
     assert isinstance(value, Select)

@@ -25,13 +25,12 @@ from handloom.core.errors import shown
 from handloom.tasks.task import Task
 from handloom.write.compiler.asked import LONGEST_WORD, Asked
 from handloom.write.compiler.interpreter import ProgramRun, failed, in_order
-from handloom.write.compiler.ranges import Ranges, ranges_of
+from handloom.write.compiler.ranges import Ranges, ranges_in_use
 from handloom.write.compiler.shown import CostTable, ValueTable
-from handloom.write.compiler.values import END, Line, Map, Token, Value, as_value, refuse, token_of, users_line
+from handloom.write.compiler.values import END, Line, Map, Token, Value, as_value, token_of, users_line
 
 ALL, SOME = 2_000, 60  # inputs that are run first: all of them, or of the longest and of random ones
 EFFORT = 5_000  # of a value at a position, for the interpreter: a transformer of so many parameters takes as long
-ROUNDS = 12  # in which the tokens of answers to answers must all be found
 MOST_POSITIONS = LONGEST_WORD + 1  # a head finds a computed position exactly among this many
 
 
@@ -161,15 +160,8 @@ class TokenProgram:
                 f"{self.answer.line}: inputs with their answers have {self.block} tokens (expected up to "
                 f"{MOST_POSITIONS}, among which a head finds every position exactly); ask for less, as in [a-z]{{1,20}}"
             )
-        tokens = [*self.asked.alphabet, END]
-        for _ in range(ROUNDS):
-            ranges = ranges_of(self.answer, tokens, self.block)
-            new = [token for token in map(token_of, ranges.values[self.answer]) if token not in tokens]
-            if not new:
-                return ranges
-            tokens[-1:-1] = new
-        refuse(self.answer.line, f"every answer may make a new token, such as {', '.join(map(repr, new[-2:]))}",
-               "limit what is computed of answers, as in (…) % 10")  # fmt: skip
+        often = {token: self.asked.most(token) for token in self.asked.alphabet}
+        return ranges_in_use(self.answer, often, self.block, self.steps == 1)
 
     @cached_property
     def vocab(self) -> Vocab:

@@ -44,7 +44,8 @@ def histogram(n: int = 5, letters: int = 4) -> TokenProgram:
     @program(asks=f"{letters_up_to(letters)}{{1,{one_digit(n)}}}>")
     def histogram():
         letter = at(position - find(">") + 1)
-        often = count((there(token) == letter) & (there(token) != ">"))  # at last, of > itself, none
+        is_letter = apply(lambda text: int(text.isalpha()), token)
+        often = count((there(token) == letter) & there(is_letter))  # at last, of > itself, none
         return apply(lambda often: END if often == 0 else often, often)
 
     return histogram
@@ -73,7 +74,7 @@ def count_less(n: int = 5, digits: int = 4) -> TokenProgram:
     @program(asks=f"{digits_below(digits)}{{1,{one_digit(n)}}}", steps=1)
     def count_less():
         x = number(token)
-        return sum(count((there(x) < value) & (there(token) != END) & (x == value)) for value in range(1, digits))
+        return sum(count((there(x) < value) & (x == value)) for value in range(1, digits))
 
     return count_less
 
