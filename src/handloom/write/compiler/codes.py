@@ -25,7 +25,8 @@ class Codes:
     shift: Array  # (2,)
 
     def __getitem__(self, token: str) -> Array:
-        point: Array = self.points[self.tokens.index(token)]
+        """The point of a token; of any other text the middle, which is as far from all tokens."""
+        point: Array = self.points[self.tokens.index(token)] if token in self.tokens else np.zeros(2)
         return point
 
     def answer(self, token: str) -> Array:

@@ -445,7 +445,7 @@ class Lowering:
         self.add_constant(hinged.constant)
 
     def said(self, value: Map, one: Plain) -> Array:
-        return self.codes.answer(self.token(value, one))
+        return self.codes.answer(token_of(one))
 
     def say_sum(self, total: Linear, direction: Array, start: Array) -> None:
         """Say a sum whose answers lie on a line: every term is written along it."""

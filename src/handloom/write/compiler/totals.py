@@ -6,9 +6,6 @@ too. A head that looks everywhere alike gives it, and needs no number that tells
 
 from collections.abc import Iterable
 
-import numpy as np
-
-from handloom.core.arrays import Array
 from handloom.write.compiler.interpreter import in_order
 from handloom.write.compiler.ranges import Ranges
 from handloom.write.compiler.values import Map, Plain, Select, Value

@@ -21,6 +21,7 @@ from handloom.language import (
 )
 from handloom.write.compiler.source import TokenProgram
 from handloom.write.compiler.standard.moving import letters_up_to
+from handloom.write.compiler.values import Value
 
 
 def digits_below(digits: int) -> str:
@@ -74,7 +75,8 @@ def count_less(n: int = 5, digits: int = 4) -> TokenProgram:
     @program(asks=f"{digits_below(digits)}{{1,{one_digit(n)}}}", steps=1)
     def count_less():
         x = number(token)
-        return sum(count((there(x) < value) & (x == value)) for value in range(1, digits))
+        less = sum(count((there(x) < value) & (x == value)) for value in range(1, digits))
+        return apply(lambda less: less if less < n else None, less)  # one of them is the last itself
 
     return count_less
 
@@ -117,7 +119,7 @@ def sort(n: int = 10, digits: int = 10) -> TokenProgram:
     return sort
 
 
-def number_up_to(value: int):
+def number_up_to(value: int) -> Value:
     return apply(lambda text: int(is_digit(text) and int(text) <= value), token)
 
 

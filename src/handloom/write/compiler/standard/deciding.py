@@ -13,13 +13,13 @@ from handloom.language import (
     number,
     position,
     program,
-    seen,
     there,
     token,
 )
 from handloom.write.compiler.source import TokenProgram
 from handloom.write.compiler.standard.counting import digits_below
 from handloom.write.compiler.standard.moving import letters_up_to
+from handloom.write.compiler.values import Value
 
 
 def is_sorted(n: int = 8, digits: int = 10) -> TokenProgram:
@@ -47,15 +47,15 @@ def palindrome(n: int = 6, letters: int = 3) -> TokenProgram:
     def palindrome():
         middle = find(">")
         said = position - middle
-        differ = at(said + 1, letter_number(letters)) - at(middle - 1 - said, letter_number(letters))
-        over = apply(lambda left: int(left <= 0), middle - 1 - 2 * said)
+        differ = at(said + 1, letter_number()) - at(middle - 1 - said, letter_number())
+        over = apply(lambda left: int(left <= 1), middle - 1 - 2 * said)
         verdict = choose(over, "Y", choose(differ == 0, ".", "N"))
         return apply(lambda text, next: END if text in ("Y", "N") else next, token, verdict)
 
     return palindrome
 
 
-def letter_number(letters: int):
+def letter_number() -> Value:
     return apply(lambda text: ord(text) - 97 if text.isalpha() and text.islower() else 0, token)
 
 

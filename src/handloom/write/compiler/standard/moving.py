@@ -76,8 +76,8 @@ def hops(n: int, letters: int, times: int) -> TokenProgram:
     @program(asks=f"{letters_up_to(letters)}{{1,{n}}}", steps=1)
     def hop():
         before, found = back(1), token
-        for _ in range(times):
-            found = latest(token, where=there(before) == found, otherwise=END)
+        for left in range(times, 0, -1):
+            found = latest(token, where=there(before) == found, otherwise=END if left == 1 else "-")
         return found
 
     return hop

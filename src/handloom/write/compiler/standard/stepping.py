@@ -6,7 +6,6 @@ from handloom.language import (
     apply,
     at,
     back,
-    choose,
     find,
     first,
     greater,
@@ -14,11 +13,11 @@ from handloom.language import (
     number,
     position,
     program,
-    seen,
     there,
     token,
 )
 from handloom.write.compiler.source import TokenProgram
+from handloom.write.compiler.values import Value
 
 S3 = "120453,345012"  # the six permutations of three things: a turns, b swaps
 
@@ -60,26 +59,51 @@ def increment(n: int = 6) -> TokenProgram:
         place = position - find(">") + (zero > 0)
         bit = at(place, apply(lambda text: {"0": 0, "1": 1}.get(text, 2), token))
         side = apply(lambda difference: (difference > 0) - (difference < 0), place - zero)
-        return apply(lambda bit, side: END if bit == 2 and side else (bit, 1, 0)[side], bit, side)
+        return apply(lambda bit, side: END if bit == 2 and side else (1, 0, bit)[side], bit, side)
 
     return increment
+
+
+def sum_of_digits() -> tuple[Value, Value]:
+    """In an addition, least digit first: the next two digits with their carry, and whether both numbers are over."""
+    plus, equals, digit = find("+"), find("="), number(token)
+    said = position - equals
+
+    def pair(k: Value) -> Value:
+        return at(plus - 1 - k, digit) + at(greater(equals - 1 - k, plus), digit)
+
+    carry = pair(said - 1) - digit >= 5  # the digit that was said tells whether it carried
+    return pair(said) + carry, said >= greater(plus - 1, equals - plus - 1)
 
 
 def addition(digits: int = 10) -> TokenProgram:
     @program(asks=f"[0-9]{{1,{digits}}}[+][0-9]{{1,{digits}}}=")
     def addition():
-        plus, equals, digit = find("+"), find("="), number(token)
-        said = position - equals
-
-        def pair(k):
-            return at(plus - 1 - k, digit) + at(greater(equals - 1 - k, plus), digit)
-
-        now, before = pair(said), pair(said - 1)
-        carry = before - digit >= 5
-        late = said >= greater(plus - 1, equals - plus - 1)
-        return apply(lambda s, late: s % 10 if not late else (END, 1, None)[min(s, 2)], now + carry, late)
+        total, over = sum_of_digits()
+        return apply(lambda s, over: s % 10 if not over else (END, 1, None)[min(s, 2)], total, over)
 
     return addition
+
+
+def scratch_addition(digits: int = 10) -> TokenProgram:
+    """Behind >, nothing is left to add; digits are fetched backwards, up to =, and are 2 more than they are."""
+
+    @program(asks=f"[0-9]{{1,{digits}}}[+][0-9]{{1,{digits}}}=")
+    def scratch_addition():
+        total, over = sum_of_digits()
+        fetched = at(2 * find(">") - position - 1, apply(two_more, token))
+        answers = (">", 1, *range(10), END)
+        return apply(
+            lambda s, over: s % 10 if not over and s < 20 else answers[s] if over and s < len(answers) else None,
+            total + fetched,
+            over,
+        )
+
+    return scratch_addition
+
+
+def two_more(text: str) -> int:
+    return int(text) + 2 if text.isdecimal() else 12 if text == "=" else 0
 
 
 def fibonacci(terms: int = 8) -> TokenProgram:

@@ -63,6 +63,7 @@ TABLE = (
     Standard("automaton", "the states of any finite automaton", "stepping:automaton", {"n": 8}),
     Standard("increment", "the next binary number: 1011> → 1100", "stepping:increment"),
     Standard("addition", "12+345= → 753, least digit first, any lengths", "stepping:addition", {"digits": 1}),
+    Standard("scratch-addition", "12+345= → 753>357", "stepping:scratch_addition", {"digits": 1}),
     Standard("fibonacci", "the last digits of x, y, x + y, …", "stepping:fibonacci"),
 )
 STANDARD = {entry.name: entry for entry in TABLE}
