@@ -9,8 +9,8 @@ import handloom as hl
 from handloom.core.engines import choose_engine
 from handloom.tasks.certificate import Certificate
 from handloom.write.compiler import TokenProgram, compile
-from handloom.write.compiler.standard import STANDARD, standard
 from handloom.write.compiler.values import END
+from handloom.write.standard import STANDARD, standard
 from standard_answers import ANSWERS
 
 LEAST_MARGIN = 0.005  # of the largest logit

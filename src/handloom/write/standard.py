@@ -1,15 +1,23 @@
-"""The table of standard programs."""
+"""The standard programs of the language, in one table that drives their tests, their sizes and their documentation.
+
+    >>> standard("reverse:n=5")("abc>")
+    'cba'
+
+The catalogue has them as `compiled/reverse`. Their text is in `compiler/standard/`, and is loaded when it is used.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from handloom.core import HandloomError
 from handloom.core.errors import shown
 from handloom.core.finding import nearest
 from handloom.core.registry import loaded
 from handloom.tasks.naming import given
-from handloom.write.compiler.source import TokenProgram
+
+if TYPE_CHECKING:
+    from handloom.write.compiler import TokenProgram
 
 
 @dataclass(frozen=True)
@@ -18,12 +26,12 @@ class Standard:
 
     name: str
     about: str
-    function: str  # module:function, of this folder
+    function: str  # module:function, in compiler/standard
     small: dict[str, Any] = field(default_factory=dict)
 
     @property
-    def make(self) -> Callable[..., TokenProgram]:
-        made: Callable[..., TokenProgram] = loaded(f"{__package__}.{self.function}")
+    def make(self) -> "Callable[..., TokenProgram]":
+        made: "Callable[..., TokenProgram]" = loaded(f"handloom.write.compiler.standard.{self.function}")
         return made
 
 
@@ -69,7 +77,7 @@ TABLE = (
 STANDARD = {entry.name: entry for entry in TABLE}
 
 
-def standard(name: str, **parameters: Any) -> TokenProgram:
+def standard(name: str, **parameters: Any) -> "TokenProgram":
     """A standard program. Parameters may stand in the name: `reverse:n=5,letters=4`."""
     known, _, text = name.partition(":")
     if known not in STANDARD:
