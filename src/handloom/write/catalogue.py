@@ -5,8 +5,9 @@
     >>> program("hello:message=Good morning")()
     'Good morning'
 
-`compiled/…` are the standard programs of the compiler's language. `book/…` are the constructions of The Art of Transformer Programming, `exercise/…` answers to its exercises. A name
-without a prefix is the best construction of its task that we have.
+`book/…` are the constructions of The Art of Transformer Programming, `exercise/…` answers to its exercises, and
+`compiled/…` the standard programs of the compiler's language. A name without a prefix is the best construction of its
+task that we have.
 
 Functions are named as module:function and loaded when they are used, so that to run one program does not load all.
 """

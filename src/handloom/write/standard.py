@@ -31,7 +31,7 @@ class Standard:
 
     @property
     def make(self) -> "Callable[..., TokenProgram]":
-        made: "Callable[..., TokenProgram]" = loaded(f"handloom.write.compiler.standard.{self.function}")
+        made: Callable[..., TokenProgram] = loaded(f"handloom.write.compiler.standard.{self.function}")
         return made
 
 

@@ -161,6 +161,18 @@ class Asked:
         total = sum(count for _, count in steps)
         return [character for character, _ in steps], np.cumsum([count / total for _, count in steps])[:-1]
 
+    def always(self, character: str) -> bool:
+        """Whether every word has a character: no word ends before it."""
+        states, known = [START], {START}
+        while states:
+            state = states.pop()
+            if state & self.format.last:
+                return False
+            new = {next for other, next in self.steps[state].items() if other != character} - known
+            known |= new
+            states += new
+        return True
+
     def most(self, character: str) -> int:
         """How often a character may occur in a word, at most."""
         best, states = 0, {START: 0}

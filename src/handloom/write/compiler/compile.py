@@ -6,7 +6,7 @@ rewrite     functions of what a head fetches move in front of it            rewr
 lower       values become numbers of the stream, heads and neurons          lower.py, levels.py, hinges.py
 schedule    every part gets a layer                                         layering.py
 merge       what is always read together becomes one number                 merge.py
-place       every number gets a dimension, which may have served before     place.py
+place       every number gets a dimension, which may have served before     place.py, inplace.py
 emit        the parts get their weights                                     emit.py
 store       the program goes into the notes, with the cost of its lines       stored.py, costs.py
 """
@@ -22,13 +22,14 @@ from handloom.write.compiler.codes import Codes, on_a_circle, on_a_parabola
 from handloom.write.compiler.costs import costs_of
 from handloom.write.compiler.emit import emitted
 from handloom.write.compiler.fuse import fused, uses_of
+from handloom.write.compiler.inplace import shareable
 from handloom.write.compiler.interpreter import in_order
 from handloom.write.compiler.layering import scheduled
-from handloom.write.compiler.levels import looks_of, one_token
+from handloom.write.compiler.levels import looks_of
 from handloom.write.compiler.lower import Lowering
 from handloom.write.compiler.merge import merged
 from handloom.write.compiler.place import placed
-from handloom.write.compiler.ranges import Ranges, ranges_of
+from handloom.write.compiler.ranges import Ranges, one_token, ranges_of
 from handloom.write.compiler.rewrite import rewritten
 from handloom.write.compiler.source import TokenProgram
 from handloom.write.compiler.stored import KEY, as_notes
@@ -67,11 +68,14 @@ def compiled(program: TokenProgram, codes: Codes) -> Model:
     once = {t for t in ranges.tokens if t != END and t not in said and program.asked.most(t) <= 1}
     beside = looked_for(program.answer, program.ranges)
     totals = totals_of(answer, ranges)
-    lowering = Lowering(ranges, codes, program.names, looks_of, frozenset(once), beside, uses_of(answer), totals)
+    always = frozenset(t for t in program.asked.alphabet if program.asked.always(t))
+    lowering = Lowering(
+        ranges, codes, program.names, looks_of, frozenset(once), beside, uses_of(answer), totals, always
+    )
     lowering.say(answer)
     layers = scheduled(lowering.lowered)
     merged(lowering.lowered, layers)
-    places, layers = placed(lowering.lowered, layers)
+    places, layers = placed(lowering.lowered, layers, shareable(lowering.lowered, layers, codes))
     notes: dict[str, object] = {"made": "compiled", "task": f"compiled/{program.name}"}
     notes["cost"] = costs_of(lowering.lowered, places, layers)
     if program.steps is not None:

@@ -17,8 +17,8 @@ import numpy as np
 from handloom.core.arrays import Array
 from handloom.write.compiler.codes import Codes
 from handloom.write.compiler.lower import ONE, PLANE, Lowering, Read, plus, times
-from handloom.write.compiler.ranges import bases, computed
-from handloom.write.compiler.values import END, At, Count, Select, Token, Value
+from handloom.write.compiler.ranges import one_token
+from handloom.write.compiler.values import END, At, Count, Select, Value
 
 STEP = 40.0  # between levels
 DIRECTIONS = 720  # tried for a read that picks out one token
@@ -176,11 +176,3 @@ def picking(codes: Codes, token: str, *ignored: str) -> tuple[Array, float]:
     above = directions @ codes[token] - (directions @ np.array(others).T).max(1)
     best = int(above.argmax())
     return directions[best], float(above[best])
-
-
-def one_token(key: Value | None, tokens: tuple[str, ...]) -> str | None:
-    """The only token for which a condition holds, if it is about the token alone."""
-    if key is None or len(sources := bases(key)) != 1 or not isinstance(sources[0], Token):
-        return None
-    true = [token for token in tokens if computed(key, {sources[0]: token})]
-    return true[0] if len(true) == 1 else None

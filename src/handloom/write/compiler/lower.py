@@ -15,7 +15,7 @@ import numpy as np
 from handloom.core.arrays import Array
 from handloom.write.compiler.codes import Codes
 from handloom.write.compiler.hinges import Hinged, fewest_hinges, with_a_linear_part
-from handloom.write.compiler.ranges import Cases, Ranges, bases, computed, is_column
+from handloom.write.compiler.ranges import Cases, Ranges, bases, computed, is_column, one_token
 from handloom.write.compiler.totals import by_sign, points_of
 from handloom.write.compiler.values import (
     At,
@@ -70,6 +70,7 @@ class Lowered:
     columns: dict[str, Column] = field(default_factory=dict)
     bounds: dict[str, tuple[float, float]] = field(default_factory=dict)
     parts: list[HeadPart | NeuronPart] = field(default_factory=list)
+    zeros: set[str] = field(default_factory=set)  # numbers that are 0 wherever an answer is given
     answer: Any = None  # the part that writes the answer
 
 
@@ -103,10 +104,11 @@ class Lowering:
         beside_end: tuple[str, ...],
         uses: Counter[Value],
         totals: frozenset[Value] = frozenset(),
+        always: frozenset[str] = frozenset(),
     ) -> None:
         self.ranges, self.codes, self.names = ranges, codes, names
         self.once, self.beside_end, self.uses = once, beside_end, uses
-        self.totals = totals
+        self.totals, self.always = totals, always
         self.lowered = Lowered()
         self.reads: dict[Value, dict[str, float]] = {}
         self.points: dict[Value, tuple[Read, Read]] = {}
@@ -307,7 +309,20 @@ class Lowering:
         numbers = [self.plain(value, one) for one in self.ranges.values[value]]
         name = self.new(self.name(value), *(number - constant for number in numbers))
         self.move(value, read, {name: 1.0})
+        if all(self.is_first(one) for one in read) and self.always_finds(value):
+            self.lowered.zeros.add(name)
         return plus({name: 1.0}, one=constant)
+
+    def is_first(self, name: str) -> bool:
+        """Whether a number is 0 everywhere but at the first token."""
+        column = self.lowered.columns.get(name)
+        return column is not None and column.of == "position" and not any(column.values[1:])
+
+    def always_finds(self, value: At | Select) -> bool:
+        """Whether a head that rests at the first token finds another one wherever an answer is given."""
+        if isinstance(value, At) or value.where.pairs or value.where.circles or value.where.query is not None:
+            return False
+        return one_token(value.where.key, self.ranges.tokens) in self.always
 
     def resting(self, value: At | Select, read: Read) -> Read:
         """What is read, with what the value is when nothing matches, at the first token."""

@@ -16,19 +16,21 @@ Timed = list[tuple[int, HeadPart | NeuronPart]]
 
 def merged(lowered: Lowered, layers: Sequence[LayerParts]) -> None:
     """Merge what can be merged, in the parts themselves."""
-    timed: Timed = [
-        (2 * i + half, part)
-        for i, layer in enumerate(layers)
-        for half, some in enumerate((layer.heads, layer.neurons))
-        for part in some
-    ]
+    timed = timed_parts(layers)
     while found := next(mergeable(lowered, timed), None):
         into, name, factor = found
         for _, part in timed:
             substitute(part, into, name, factor)
         ends = [factor * bound for bound in lowered.bounds.pop(name)]
+        lowered.zeros -= {into, name}
         low, high = lowered.bounds[into]
         lowered.bounds[into] = low + min(0.0, *ends), high + max(0.0, *ends)
+
+
+def timed_parts(layers: Sequence[LayerParts]) -> Timed:
+    """All parts with their half layers."""
+    halves = [half for layer in layers for half in (layer.heads, layer.neurons)]
+    return [(time, part) for time, half in enumerate(halves) for part in half]
 
 
 def mergeable(lowered: Lowered, timed: Timed) -> Iterator[tuple[str, str, float]]:

@@ -14,7 +14,9 @@ from handloom.write.compiler.values import Line
 Span = tuple[int, int]  # when a number is first known and last read, in half layers
 
 
-def placed(lowered: Lowered, layers: Sequence[LayerParts]) -> tuple[dict[str, int], list[LayerParts]]:
+def placed(
+    lowered: Lowered, layers: Sequence[LayerParts], shared: Mapping[str, Sequence[str]]
+) -> tuple[dict[str, int], list[LayerParts]]:
     """The dimension of every number, and the layers with the neurons that clear some."""
     spans = spans_of(lowered, layers)
     spare = [most_neurons(layers) - count_neurons(layer) for layer in layers]
@@ -23,7 +25,10 @@ def placed(lowered: Lowered, layers: Sequence[LayerParts]) -> tuple[dict[str, in
     cleared: list[list[str]] = [[] for _ in layers]
     for name in sorted(lowered.bounds, key=lambda name: spans[name][0]):
         found = reusable(name, holder, spans, spare, lowered.bounds)
-        if found is None:
+        share = next((place for place, old in holder.items() if old in shared.get(name, ())), None)
+        if share is not None:
+            place = share
+        elif found is None:
             place = len(holder)
         else:
             place, layer = found

@@ -156,6 +156,14 @@ def is_column(value: Value) -> bool:
     return len(sources) == 1 and isinstance(sources[0], Token | Position)
 
 
+def one_token(key: Value | None, tokens: tuple[str, ...]) -> str | None:
+    """The only token for which a condition holds, if it is about the token alone."""
+    if key is None or len(sources := bases(key)) != 1 or not isinstance(sources[0], Token):
+        return None
+    true = [token for token in tokens if computed(key, {sources[0]: token})]
+    return true[0] if len(true) == 1 else None
+
+
 def computed(value: Value, given: Mapping[Value, Plain]) -> Any:
     """A value, where the variables that it is computed from are given; None if that cannot occur."""
     if value in given:
