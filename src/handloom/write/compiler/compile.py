@@ -3,7 +3,7 @@
 trace       the function is run once, for the graph of its values           source.py
 ranges      which values each variable can have                             ranges.py
 rewrite     functions of what a head fetches move in front of it            rewrite.py
-lower       values become numbers of the stream, heads and neurons          lower.py, levels.py, hinges.py
+lower       values become numbers of the stream, heads and neurons          lower.py, levels.py, hinges.py, answer.py
 schedule    every part gets a layer                                         layering.py
 merge       what is always read together becomes one number                 merge.py
 place       every number gets a dimension, which may have served before     place.py, inplace.py
@@ -18,6 +18,7 @@ import numpy as np
 
 from handloom.core import HandloomError, Model, count
 from handloom.core.errors import shown
+from handloom.write.compiler.answer import say
 from handloom.write.compiler.codes import Codes, on_a_circle, on_a_parabola
 from handloom.write.compiler.costs import costs_of
 from handloom.write.compiler.emit import emitted
@@ -72,7 +73,7 @@ def compiled(program: TokenProgram, codes: Codes) -> Model:
     lowering = Lowering(
         ranges, codes, program.names, looks_of, frozenset(once), beside, uses_of(answer), totals, always
     )
-    lowering.say(answer)
+    say(lowering, answer)
     layers = scheduled(lowering.lowered)
     merged(lowering.lowered, layers)
     places, layers = placed(lowering.lowered, layers, shareable(lowering.lowered, layers, codes))

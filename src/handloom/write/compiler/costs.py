@@ -6,7 +6,7 @@ from typing import Any
 
 from handloom.core import Model
 from handloom.write.compiler.layering import LayerParts, writes_of
-from handloom.write.compiler.lower import PLANE, Lowered
+from handloom.write.compiler.lowered import PLANE, Lowered
 from handloom.write.compiler.shown import CostTable, LineCost
 from handloom.write.compiler.values import Line
 

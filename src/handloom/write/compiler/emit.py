@@ -13,7 +13,7 @@ from handloom.core import Model, Vocab
 from handloom.core.arrays import Array
 from handloom.write.compiler.codes import Codes
 from handloom.write.compiler.layering import LayerParts
-from handloom.write.compiler.lower import PLANE, Lowered, Read
+from handloom.write.compiler.lowered import PLANE, Lowered, Read
 from handloom.write.parts.encodings import PLANE as AXES
 from handloom.write.parts.stream import Direction, Head, Layer, Neurons, Stream, assemble
 

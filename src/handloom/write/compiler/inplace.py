@@ -11,7 +11,7 @@ import numpy as np
 from handloom.core.arrays import Array
 from handloom.write.compiler.codes import Codes
 from handloom.write.compiler.layering import LayerParts, reads_of, writes_of
-from handloom.write.compiler.lower import PLANE, Column, HeadPart, Lowered, NeuronPart, Read
+from handloom.write.compiler.lowered import PLANE, Column, HeadPart, Lowered, NeuronPart, Read
 from handloom.write.compiler.merge import Timed, timed_parts
 
 

@@ -5,7 +5,7 @@ Time runs in half layers: heads of layer i at 2i, its neurons at 2i + 1. What a 
 
 from dataclasses import dataclass
 
-from handloom.write.compiler.lower import PLANE, HeadPart, Lowered, NeuronPart, Read
+from handloom.write.compiler.lowered import PLANE, HeadPart, Lowered, NeuronPart, Read
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ import numpy as np
 
 from handloom.core.arrays import Array
 from handloom.write.compiler.codes import Codes
-from handloom.write.compiler.lower import ONE, PLANE, Lowering, Read, plus, times
+from handloom.write.compiler.lower import Lowering
+from handloom.write.compiler.lowered import ONE, PLANE, Read, plus, times
 from handloom.write.compiler.ranges import one_token
 from handloom.write.compiler.values import END, At, Count, Select, Value
 

@@ -7,7 +7,8 @@ becomes neurons in `hinges.py`.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,23 @@ import numpy as np
 from handloom.core.arrays import Array
 from handloom.write.compiler.codes import Codes
 from handloom.write.compiler.hinges import Hinged, fewest_hinges, with_a_linear_part
-from handloom.write.compiler.ranges import Cases, Ranges, bases, computed, is_column, one_token
+from handloom.write.compiler.lowered import (
+    PLANE,
+    Column,
+    HeadPart,
+    Lowered,
+    NeuronPart,
+    Read,
+    plus,
+    times,
+    without_one,
+)
+from handloom.write.compiler.ranges import Ranges, bases, computed, is_column, one_token
 from handloom.write.compiler.totals import by_sign, points_of
 from handloom.write.compiler.values import (
     At,
     Constant,
     Count,
-    Line,
     Linear,
     Map,
     Plain,
@@ -32,63 +43,6 @@ from handloom.write.compiler.values import (
     refuse,
     token_of,
 )
-
-Read = Mapping[str, float]  # multiples of named numbers of the stream; "one" is the constant 1
-ONE: Read = {"one": 1.0}
-PLANE = ("token.x", "token.y")
-
-
-@dataclass(frozen=True)
-class Column:
-    """A number that the embedding of a token, or of a position, brings with it."""
-
-    of: str  # "token" or "position"
-    values: tuple[float, ...]
-
-
-@dataclass
-class HeadPart:
-    """Scores are the sum of query · key over `looks`; each of `moves` is read there and written here."""
-
-    looks: tuple[tuple[Read, Read], ...]
-    line: Line
-    moves: list[tuple[Read, Read]] = field(default_factory=list)
-
-
-@dataclass
-class NeuronPart:
-    """Each neuron reads, and writes for every 1 above 0."""
-
-    rows: list[tuple[Read, Read]]
-    line: Line
-
-
-@dataclass
-class Lowered:
-    """All parts of a program, and the numbers they read and write, each with its least and its greatest value."""
-
-    columns: dict[str, Column] = field(default_factory=dict)
-    bounds: dict[str, tuple[float, float]] = field(default_factory=dict)
-    parts: list[HeadPart | NeuronPart] = field(default_factory=list)
-    zeros: set[str] = field(default_factory=set)  # numbers that are 0 wherever an answer is given
-    answer: Any = None  # the part that writes the answer
-
-
-def plus(*reads: Read, **more: float) -> dict[str, float]:
-    total: dict[str, float] = {}
-    for read in (*reads, more):
-        for name, amount in read.items():
-            total[name] = total.get(name, 0.0) + amount
-    return {name: amount for name, amount in total.items() if amount}
-
-
-def times(factor: float, read: Read) -> dict[str, float]:
-    return {name: factor * amount for name, amount in read.items()}
-
-
-def without_one(read: Read) -> tuple[dict[str, float], float]:
-    """A read without its constant, and the constant."""
-    return {name: amount for name, amount in read.items() if name != "one"}, read.get("one", 0.0)
 
 
 class Lowering:
@@ -203,9 +157,9 @@ class Lowering:
         wanted = np.array(numbers)
         if np.ptp(wanted) <= 1e-9 * np.abs(wanted).max():
             return plus(one=float(wanted[0]))
-        for known, column in [*self.lowered.columns.items()]:
-            if column.of == of and (read := affine(known, np.array(column.values), wanted)):
-                return read
+        known = {one: np.array(column.values) for one, column in self.lowered.columns.items() if column.of == of}
+        if (read := affine(known, wanted)) is not None:
+            return read
         centre = self.middle if of == "position" and name == "position" else 0.0
         name = self.new(name, *(wanted - centre))
         self.lowered.columns[name] = Column(of, tuple(wanted - centre))
@@ -416,82 +370,14 @@ class Lowering:
         self.lowered.parts.append(NeuronPart(rows, value.line))
         self.written(dict.fromkeys(targets, 1.0), self.when((read for read, _ in rows), True))
 
-    # the answer
 
-    def say(self, value: Value) -> None:
-        """Write the answer's point onto the token's own, loudly."""
-        single = len(bases(value)) == 1 and isinstance(bases(value)[0], Token | Position)
-        if isinstance(value, Map | Linear) and not single:
-            self.say_computed(value)
-        elif isinstance(value, At | Select) and any(isinstance(one, str) for one in self.ranges.values[value]):
-            moved, codes = self.taken_plane(value), self.codes
-            for (read, constant), turn, target in zip(moved, np.diag(codes.turn), PLANE, strict=True):
-                if turn:
-                    self.move(value, plus(read, one=constant), {target: float(turn)})
-            if codes.shift.any():
-                self.head(value, *(read for read, _ in moved)).moves.append(
-                    (ONE, plus(dict(zip(PLANE, map(float, codes.shift), strict=True))))
-                )
-        else:
-            refuse(value.line, "an answer of this form cannot be emitted", "return a token that is fetched or computed")
-
-    def say_computed(self, value: Map | Linear) -> None:
-        if isinstance(value, Linear):
-            value = Map(lambda total: total, (value,), line=value.line)
-            cases: Cases = {(one,): one for one in self.ranges.values[value.arguments[0]]}
-        else:
-            cases = self.ranges.cases(value)
-        codes = np.array([self.codes.answer(token_of(one)) for one in cases.values()])
-        arguments = np.array([[self.plain(value, one) for one in given] for given in cases])
-        if len(value.arguments) == 1 and isinstance(total := value.arguments[0], Linear):
-            terms, _ = self.flat(total)
-            direction = along(arguments[:, 0], codes)
-            if direction is not None and all(isinstance(one, Map) and self.only_here(one) for _, one in terms):
-                self.say_sum(total, *direction)
-                return
-        if len(value.arguments) == 1 and isinstance(value.arguments[0], Count):
-            arguments, reads = 1 / (1 + arguments), [self.share(value.arguments[0])]
-        else:
-            reads = [self.number(one) for one in value.arguments]
-        if value.arguments[0] in self.totals:
-            arguments, codes = self.of_sign(value, value.arguments[0], self.said)
-        hinged = fewest_hinges(arguments, codes)
-        self.add_neurons(value, hinged, reads, PLANE)
-        self.add_constant(hinged.constant)
-
-    def said(self, value: Map, one: Plain) -> Array:
-        return self.codes.answer(token_of(one))
-
-    def say_sum(self, total: Linear, direction: Array, start: Array) -> None:
-        """Say a sum whose answers lie on a line: every term is written along it."""
-        terms, constant = self.flat(total)
-        for factor, one in terms:
-            constant += self.write_term(factor, one, PLANE, direction)
-        self.add_constant(start + constant * direction)
-
-    def add_constant(self, constant: Array) -> None:
-        part = self.lowered.parts[-1]
-        assert isinstance(part, NeuronPart)
-        part.rows.append((ONE, plus(dict(zip(PLANE, map(float, constant), strict=True)))))
-
-
-def affine(name: str, known: Array, wanted: Array) -> dict[str, float] | None:
-    """The read of a column that is a multiple of a known one, and a constant; None if it is not."""
-    spread = known - known[0]
-    i = int(np.abs(spread).argmax())
-    factor = (wanted[i] - wanted[0]) / spread[i]
-    constant = wanted[0] - factor * known[0]
-    if factor and np.allclose(factor * known + constant, wanted, rtol=1e-12, atol=1e-12):
-        return plus({name: float(factor)}, one=float(constant))
+def affine(known: Mapping[str, Array], wanted: Array) -> dict[str, float] | None:
+    """The read of a column that is a multiple of a known one, or the sum of multiples of two, and a constant; None if
+    it is not."""
+    for names in (*combinations(known, 1), *combinations(known, 2)):
+        basis = np.column_stack([*(known[name] for name in names), np.ones(len(wanted))])
+        amounts, *_ = np.linalg.lstsq(basis, wanted, rcond=None)
+        amounts = np.round(amounts, 12)
+        if np.allclose(basis @ amounts, wanted, rtol=1e-9, atol=1e-9) and all(amounts[:-1]):
+            return plus(dict(zip(names, map(float, amounts), strict=False)), one=float(amounts[-1]))
     return None
-
-
-def along(x: Array, points: Array) -> tuple[Array, Array] | None:
-    """The direction and the start of the line on which points lie at x; None if they do not."""
-    if not np.ptp(x):
-        return None
-    low, high = int(x.argmin()), int(x.argmax())
-    direction: Array = (points[high] - points[low]) / (x[high] - x[low])
-    start: Array = points[low] - x[low] * direction
-    right = np.allclose(start + x[:, None] * direction, points, rtol=1e-9, atol=1e-9)
-    return (direction, start) if right else None

@@ -7,7 +7,7 @@ step is, thirteen times, and takes no dimension of its own.
 from collections.abc import Iterator, Sequence
 
 from handloom.write.compiler.layering import LayerParts, writes_of
-from handloom.write.compiler.lower import HeadPart, Lowered, NeuronPart, Read, plus
+from handloom.write.compiler.lowered import HeadPart, Lowered, NeuronPart, Read, plus
 
 MOST_APART = 32  # times the size of the smaller number
 

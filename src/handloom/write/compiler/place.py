@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from handloom.write.compiler.layering import LayerParts, reads_of, writes_of
-from handloom.write.compiler.lower import PLANE, Lowered, NeuronPart, Read
+from handloom.write.compiler.lowered import PLANE, Lowered, NeuronPart, Read
 from handloom.write.compiler.values import Line
 
 Span = tuple[int, int]  # when a number is first known and last read, in half layers
