@@ -7,6 +7,7 @@ files beside it. Two files may each have a `helper.py` of their own: modules bes
 import ast
 import functools
 import importlib
+import linecache
 import os
 import re
 import sys
@@ -59,6 +60,7 @@ def run_file(path: Path) -> dict[str, Any]:
     """Run the file; the names that it defines. All errors in it become a HandloomError of one line."""
     module = ModuleType(path.stem)
     module.__file__ = str(path)
+    linecache.checkcache(str(path))  # messages show its lines as they are now
     with errors_in(path), importing_beside(path):
         exec(compile(path.read_bytes(), str(path), "exec"), module.__dict__)
     return vars(module)
@@ -139,6 +141,8 @@ def errors_in(path: Path) -> Iterator[None]:
 
 def located(path: Path, error: BaseException) -> str:
     """An error in one line: the file, the line where it occurred, and Python's message."""
+    if isinstance(error, HandloomError) and str(error).startswith(f"{path.name}, line "):
+        return str(error)  # it names its line itself
     if isinstance(error, SyntaxError) and error.filename == str(path):
         line, message = error.lineno, error.msg
     else:

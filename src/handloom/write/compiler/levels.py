@@ -116,8 +116,8 @@ class Levels:
         for there, here in self.where.pairs:
             most, apart = lowering.codes.match()
             factor = gap / apart
-            code = lowering.codes[str(lowering.ranges.at_first[there])]
-            points = zip(lowering.plane(there), lowering.plane(here), code, strict=True)
+            keys, queries = lowering.plane(there), lowering.plane(here)
+            points = zip(keys, queries, lowering.codes[str(lowering.ranges.at_first[there])], strict=True)
             pairs += [(times(factor, q), plus(k, times(-float(c), first))) for k, q, c in points]
             level += factor * most
         for point_there, point_here, count in self.where.circles:

@@ -192,6 +192,10 @@ class Lowering:
     def plane(self, value: Value) -> tuple[Read, Read]:
         """The two reads that give where a token lies in the plane of the circle."""
         if value not in self.points:
+            for one in self.ranges.values[value]:
+                if token_of(one) not in self.codes.tokens:
+                    why = f"{one!r} is used as a token, and neither inputs nor answers have it"
+                    refuse(value.line, why, "use a number for it, or a token that occurs")
             self.points[value] = self.lower_plane(value)
         return self.points[value]
 
@@ -209,7 +213,10 @@ class Lowering:
         if isinstance(value, Map):
             hinged, reads = self.hinged(value)
             self.add_neurons(value, hinged, reads, targets)
-            return tuple(plus({t: 1.0}, one=float(c)) for t, c in zip(targets, hinged.constant, strict=True))  # type: ignore[return-value]
+            written = hinged.change.any(axis=0)  # a coordinate may be the same in all cases
+            return tuple(  # type: ignore[return-value]
+                plus({t: float(w)}, one=float(c)) for t, w, c in zip(targets, written, hinged.constant, strict=True)
+            )
         assert isinstance(value, At | Select)
         moved = self.taken_plane(value)
         for (read, _), target in zip(moved, targets, strict=True):

@@ -19,6 +19,7 @@ END                                 ends the answer
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from handloom.write.compiler.source import as_program as program
@@ -73,7 +74,14 @@ def back(steps: int, value: Any = token) -> Value:
 
 def find(text: str) -> Value:
     """The position of the first such token so far; 0 if there is none."""
-    return first(position, where=there(token) == text)
+    return first(position, where=looking_for(text))
+
+
+def looking_for(text: Any) -> Where:
+    """The condition that this token is there."""
+    if not isinstance(text, str):
+        refuse(users_line(), f"{text!r} is not a token", 'name one, as in find(">")')
+    return replace(as_where(there(token) == text), sought=text)
 
 
 def latest(value: Any, where: Any, otherwise: Plain | None = None) -> Value:
@@ -113,7 +121,7 @@ def count(where: Any) -> Value:
 
 def seen(what: Any) -> Value:
     """1 if a token occurred so far, or if a condition holds anywhere; otherwise 0."""
-    condition = there(token) == what if isinstance(what, str) else what
+    condition = looking_for(what) if isinstance(what, str) else what
     return Select(as_value(1), as_where(condition), "all", None, 0)
 
 

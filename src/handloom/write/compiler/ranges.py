@@ -136,6 +136,8 @@ def possible(value: Value, ranges: Ranges) -> Iterable[Plain]:
     if isinstance(value, At):
         return known[value.value]
     assert isinstance(value, Select)
+    if value.by is not None and isinstance(one := known[value.by][-1], str):
+        refuse(value.line, f"{one!r} is a token, not a number", "write number(…) of it")
     rest = ranges.at_first[value.value] if value.otherwise is None else value.otherwise
     taken = known[value.value]
     if value.order == "all" and len(taken) > 1:

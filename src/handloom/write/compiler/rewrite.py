@@ -92,7 +92,7 @@ def rewritten(answer: Value, ranges: Ranges) -> Value:
             else:
                 circles.append((points(there, both), points(here, both), len(set(both))))
         key, query = (None if flag is None else new(flag) for flag in (where.key, where.query))
-        return Where(tuple(pairs), key, query, tuple(circles))
+        return Where(tuple(pairs), key, query, circles=tuple(circles))
 
     def points(value: Value, both: tuple[Plain, ...]) -> tuple[Value, Value]:
         """Where a value lies on the circle of all values that are compared."""

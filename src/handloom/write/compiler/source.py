@@ -10,12 +10,13 @@
 """
 
 import sys
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from html import escape
 from itertools import islice
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -27,10 +28,23 @@ from handloom.write.compiler.asked import LONGEST_WORD, Asked
 from handloom.write.compiler.interpreter import ProgramRun, failed, in_order
 from handloom.write.compiler.ranges import Ranges, ranges_in_use
 from handloom.write.compiler.shown import CostTable, ValueTable
-from handloom.write.compiler.values import END, Line, Map, Token, Value, as_value, token_of, users_line
+from handloom.write.compiler.values import (
+    END,
+    Count,
+    Line,
+    Map,
+    Select,
+    Token,
+    Value,
+    as_value,
+    refuse,
+    token_of,
+    users_line,
+)
 
 ALL, SOME = 2_000, 60  # inputs that are run first: all of them, or of the longest and of random ones
 EFFORT = 5_000  # of a value at a position, for the interpreter: a transformer of so many parameters takes as long
+MOST_EVENTS = 2_000_000  # calls and returns while a function is run for its graph
 MOST_POSITIONS = LONGEST_WORD + 1  # a head finds a computed position exactly among this many
 
 
@@ -149,19 +163,30 @@ class TokenProgram:
     @cached_property
     def block(self) -> int:
         """The most tokens that a run has: first token, input and answer."""
+        if self.steps is not None and self.asked.longest + self.steps > MOST_POSITIONS:
+            self.too_long(self.asked.longest + self.steps)
         longest = max(len(word) + len(self.answers(word)) for word in self.samples())
-        return longest if self.steps is None else max(longest, self.asked.longest + self.steps)
+        return longest if self.steps is None else self.asked.longest + self.steps
+
+    def too_long(self, tokens: int) -> NoReturn:
+        why = f"inputs with their answers have {tokens} tokens (expected up to {MOST_POSITIONS}, among which a head "
+        refuse(self.answer.line, why + "finds every position exactly)", "ask for less, as in [a-z]{1,20}")
 
     @cached_property
     def ranges(self) -> Ranges:
         """The values of all variables, with all tokens that occur: those asked, and those answered."""
-        if self.block > MOST_POSITIONS:
-            raise HandloomError(
-                f"{self.answer.line}: inputs with their answers have {self.block} tokens (expected up to "
-                f"{MOST_POSITIONS}, among which a head finds every position exactly); ask for less, as in [a-z]{{1,20}}"
-            )
         often = {token: self.asked.most(token) for token in self.asked.alphabet}
-        return ranges_in_use(self.answer, often, self.block, self.steps == 1)
+        ranges = ranges_in_use(self.answer, often, self.block, self.steps == 1)
+        self.check_sought(ranges.tokens)
+        return ranges
+
+    def check_sought(self, tokens: Sequence[str]) -> None:
+        """Raise an error if a token that is looked for by name never occurs."""
+        for value in self.order:
+            sought = value.where.sought if isinstance(value, Select | Count) else None
+            if sought is not None and sought not in tokens:
+                some = " ".join(token for token in tokens if token != END)
+                refuse(value.line, f"{sought!r} never occurs", f"look for a token of inputs or answers: {shown(some)}")
 
     @cached_property
     def vocab(self) -> Vocab:
@@ -227,8 +252,12 @@ def as_program(asks: str, steps: int | None = None) -> Callable[[Callable[[], An
 def traced(function: Callable[[], Any], line: Line) -> tuple[Value, dict[Value, str]]:
     """What a function returns, as a token, and the names of its variables."""
     names: dict[Value, str] = {}
+    events = iter(range(MOST_EVENTS))
 
     def look(frame: FrameType, event: str, _: Any) -> None:
+        if next(events, None) is None:
+            why = "the function does not end, or computes very much"
+            refuse(users_line(), why, "give its loops an end: they run once, before any input")
         if event == "return" and frame.f_code is function.__code__:
             names.update({value: name for name, value in frame.f_locals.items() if isinstance(value, Value)})
 
@@ -236,9 +265,21 @@ def traced(function: Callable[[], Any], line: Line) -> tuple[Value, dict[Value, 
     sys.setprofile(look)
     try:
         answer = function()
+    except HandloomError:
+        raise
+    except Exception as error:
+        remedy = "use the words of the language, as in apply(lambda t: t in 'abc', token)"
+        raise HandloomError(f"{line_of(error, function, line)}: {type(error).__name__}: {error}; {remedy}") from error
     finally:
         sys.setprofile(before)
     if answer is None:
         raise HandloomError(f"{line}: the function returns nothing; return the next token, or END")
     value = as_value(answer)
     return value if isinstance(value, Token) else Map(token_of, (value,), line=value.line), names
+
+
+def line_of(error: Exception, function: Callable[[], Any], otherwise: Line) -> Line:
+    """The last line of a function's file that an error passed."""
+    file = function.__code__.co_filename
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    return Line(file, frames[-1].lineno or 0, frames[-1].line or "") if frames else otherwise

@@ -39,7 +39,8 @@ class Line:
     text: str
 
     def __str__(self) -> str:
-        return f"{Path(self.file).name}, line {self.number}: {self.text}"
+        place = f"{Path(self.file).name}, line {self.number}" if self.number else "the program"
+        return f"{place}: {self.text}" if self.text else place
 
 
 def users_line() -> Line:
@@ -220,6 +221,7 @@ class Where(Operators):
     pairs: tuple[tuple[Value, Value], ...] = ()  # there, here
     key: Value | None = None
     query: Value | None = None
+    sought: str | None = None  # the token that must occur for the condition to make sense
     circles: tuple[tuple[Point, Point, int], ...] = ()  # points there and here, of that many on a circle (rewrite.py)
 
     @property
