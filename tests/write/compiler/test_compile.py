@@ -2,6 +2,7 @@
 
 import json
 import random
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from handloom.language import END, at, back, choose, count, find, latest, positi
 from handloom.write.compiler import cost_of, stored_program
 from random_programs import programs
 
+EXAMPLES = Path(__file__).parents[3] / "examples" / "language"
 REVERSE = '''from handloom.language import *
 
 
@@ -80,6 +82,19 @@ def test_a_program_is_exact_in_both_dtypes(known):
     assert check_exact(known)
 
 
+def test_labels_that_are_no_tokens_can_be_compared():
+    def labels():
+        kind = choose(position % 2 == 1, choose(token == "a", "odd", "x"), "even")
+        return choose(latest(kind, where=there(kind) == back(1, kind)) == kind, "a", END)
+
+    assert check_exact(program(asks="[ab]{1,3}", steps=1)(labels))
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
+def test_an_example_compiles_and_is_right_on_its_hard_inputs(path):
+    assert hl.certify(hl.compile(path), samples=100).right
+
+
 def test_a_program_runs_without_a_transformer():
     assert reverse("abc>") == "cba"
     assert induction("abca") == "b"
@@ -109,7 +124,7 @@ def test_a_compiled_model_is_in_float32_and_says_what_it_is():
     assert model.dtype == np.float32
     assert model.notes["task"] == "compiled/reverse"
     assert model("abc>") == "cba"
-    with pytest.raises(HandloomError, match="this takes .*; it was given 'abcabc'"):
+    with pytest.raises(HandloomError, match=r"this takes .*; it was given 'abcabc'"):
         model("abcabc")
 
 

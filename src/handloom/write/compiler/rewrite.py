@@ -87,7 +87,7 @@ def rewritten(answer: Value, ranges: Ranges) -> Value:
             both = (*ranges.values[there], *ranges.values[here])
             if len(set(both)) == 1:
                 continue  # always equal
-            if all(isinstance(one, str) for one in both) and set(ranges.values[there]) <= set(ranges.tokens):
+            if set(both) <= set(ranges.tokens):
                 pairs.append((new(there), new(here)))
             else:
                 circles.append((points(there, both), points(here, both), len(set(both))))
