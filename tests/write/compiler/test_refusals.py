@@ -11,7 +11,6 @@ from handloom.language import (
     choose,
     count,
     find,
-    first,
     latest,
     least,
     mean,
