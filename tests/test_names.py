@@ -10,16 +10,19 @@ from test_structure import MODULES, SOURCE
 TREES = {str(path.relative_to(SOURCE)): ast.parse(path.read_text()) for path in MODULES}
 
 # Modules that share a name because they are about the same thing: a task and the book's program for it, an analysis and
-# its figure, a run and how it is shown, a page or a figure and the command that makes it, catalogues of three nouns.
+# its figure, a language of programs or of strings, a run and how it is shown, a page or a figure and the command that
+# makes it, catalogues of three nouns.
 SAME_THING = {
     "attention.py": "read/attention.py view/figures/attention.py",
     "catalogue.py": "discover/catalogue.py tasks/catalogue.py write/catalogue.py",
     "certify.py": "cli/certify.py tasks/certify.py",
+    "compile.py": "cli/compile.py write/compiler/compile.py",
     "curves.py": "cli/curves.py view/figures/curves.py",
     "discovery.py": "cli/live/discovery.py view/pages/discovery.py",
     "encodings.py": "cli/write/encodings.py write/parts/encodings.py",
     "extremes.py": "tasks/extremes.py write/book/extremes.py",
     "heatmap.py": "cli/heatmap.py view/svg/heatmap.py",
+    "language.py": "language.py tasks/language.py",
     "lookup.py": "tasks/lookup.py write/book/lookup.py",
     "search.py": "tasks/search.py write/book/search.py",
     "show.py": "cli/write/show.py view/pages/show.py",

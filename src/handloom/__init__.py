@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from handloom.tasks import task as task
     from handloom.tasks import task_of as task_of
     from handloom.write import program as program
+    from handloom.write.compiler import compile as compile
 
     discover: Verb
 
@@ -56,21 +57,17 @@ MODULE_OF = {
     **dict.fromkeys(CORE.split(), "handloom.core"),
     **dict.fromkeys(TASKS.split(), "handloom.tasks"),
     **dict.fromkeys(("resume", "sample", "train"), "handloom.learn"),
+    "compile": "handloom.write.compiler",
     "export": "handloom.share",
     "discover": "handloom.discover",  # the package itself, which can be called
     "program": "handloom.write",
     "read": "handloom.read",  # the module itself
     "records": "handloom.discover.records",
 }
-PLANNED = {
-    "compile": "write the weights with Config, params.zeros and Model, or as text for handloom.write.taotp.load_taotp",
-}
 __all__ = sorted(MODULE_OF)
 
 
 def __getattr__(name: str) -> Any:
-    if name in PLANNED:
-        raise AttributeError(f"handloom.{name} is not there yet; {PLANNED[name]}")
     if name not in MODULE_OF:
         raise AttributeError(f"module 'handloom' has no attribute {name!r}; it has {', '.join(sorted(MODULE_OF))}")
     module = import_module(MODULE_OF[name])

@@ -96,15 +96,6 @@ def test_write_show_follows_an_answer_that_has_begun(output):
     assert "or that and the beginning of its answer; it was given '995+007=12'" in refused
 
 
-@pytest.mark.parametrize("name", ["compile"])
-def test_what_is_not_there_yet_says_in_python_what_to_do(name):
-    import handloom as hl
-
-    assert not hasattr(hl, name)
-    with pytest.raises(AttributeError, match=f"handloom.{name} is not there yet; "):
-        getattr(hl, name)
-
-
 def test_a_program_as_text_runs(output):
     output("write", "build", "min:n=5", "-o", "min.taotp")
     assert output("run", "min.taotp", "3 1 4") == "1\n"
@@ -286,10 +277,7 @@ WRONG = [
     (("write", "ngrams", "text.txt", "-o", "x.pt"), "x.pt: a model file ends in .safetensors; name it x.safetensors"),
     (("write", "show", "hello", "-o", "x.pdf"), "x.pdf: a page ends in .html or .htm; name it x.html"),
     (("tour", "-o", "tour.pdf"), "tour.pdf: a page ends in .html or .htm; name it tour.html"),
-    (
-        ("compile", "mine.py:f", "-o", "m.safetensors"),
-        "compile is not there yet; write the weights as text in a",
-    ),
+    (("compile", "mine.py:f", "-o", "m.safetensors"), "mine.py"),
     (("wirte",), "No such command 'wirte'"),
     (("tour", "-o", "folder"), "folder is a folder"),
 ]

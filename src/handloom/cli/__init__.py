@@ -12,7 +12,7 @@ from typing import Any
 import typer
 
 from handloom.cli.commands import Commands
-from handloom.cli.planned import PLANNED, refuse
+from handloom.cli.planned import PLANNED, refuse_planned
 
 
 class Handloom(Commands):
@@ -20,7 +20,7 @@ class Handloom(Commands):
 
     package = __name__
     names = (
-        *("run", "info", "certify", "write", "export"),
+        *("run", "info", "certify", "write", "compile", "export"),
         *("tasks", "learn", "resume", "sample", "score", "runs", "curves", "heatmap"),
         "import",
         *("discover", "records", "tour"),
@@ -28,7 +28,7 @@ class Handloom(Commands):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name in PLANNED:
-            refuse(cmd_name)
+            refuse_planned(cmd_name)
         return super().get_command(ctx, cmd_name)
 
 

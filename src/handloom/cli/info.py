@@ -56,6 +56,9 @@ def facts(model: "Model", counts: dict[str, Any]) -> list[tuple[str, str]]:
     others = {key: value for key, value in model.notes.items() if key != "task"}
     if isinstance(others.get("readings"), dict):
         others["readings"] = list(others["readings"])  # --json has their vectors
+    if isinstance(compiled := others.get("compiled"), dict):
+        others["compiled"] = compiled.get("asks")  # --json has the whole program
+        others.pop("cost", None)
     notes = ", ".join(f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in others.items())
     return [
         (

@@ -6,7 +6,7 @@ Public: the names below. Other rooms also use what the modules define; nothing e
 
 from handloom.core import merging, params, transforms
 from handloom.core.config import Config
-from handloom.core.counting import Count, count
+from handloom.core.counting import ParameterCount, count
 from handloom.core.decoding import generate
 from handloom.core.engines import choose_engine
 from handloom.core.errors import HandloomError
@@ -21,9 +21,9 @@ from handloom.core.vocab import Vocab
 
 __all__ = [
     "Config",
-    "Count",
     "HandloomError",
     "Model",
+    "ParameterCount",
     "Params",
     "Score",
     "Trace",

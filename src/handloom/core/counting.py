@@ -15,20 +15,20 @@ from handloom.core.params import is_norm
 
 
 @dataclass(frozen=True)
-class Count:
+class ParameterCount:
     total: int
     nonzero: int
     unique: int
     trainable: int
 
 
-def count(model: Model) -> Count:
+def count(model: Model) -> ParameterCount:
     """The size of a model, four ways."""
     arrays = model.flat
     left_out = {"W_U"} if not model.config.tied and np.array_equal(arrays["W_U"], arrays["W_E"].T) else set()
     counted = np.concatenate([a.ravel() for name, a in arrays.items() if not is_norm(name) and name not in left_out])
     counted.sort()  # in place: np.unique would copy a large model three times more
-    return Count(
+    return ParameterCount(
         total=counted.size,
         nonzero=int(np.count_nonzero(counted)),
         unique=1 + int(np.count_nonzero(counted[1:] != counted[:-1])),

@@ -13,10 +13,12 @@ from typing import Any
 
 OFFERS = {
     "check_inputs": "handloom.tasks.of_model:check_inputs",  # (model, texts) → nothing, or an error
-    "programs": "handloom.write.catalogue:PROGRAMS",  # name → Program
+    "programs": "handloom.write.catalogue:NAMED",  # name → Program
     "program": "handloom.write.catalogue:program",  # name → Model
     "task_of_program": "handloom.write.catalogue:task_of_program",  # (name, parameters) → a task's name and parameters
+    "compiled_task_maker": "handloom.write.catalogue:compiled_task_maker",  # name → the function that makes its Task
     "prover_of": "handloom.write.catalogue:prover_of",  # model → a function that proves it right, or None
+    "stored_task": "handloom.write.compiler.stored:stored_task",  # model → the Task in its notes, or None
     "load_taotp": "handloom.write.taotp:load_taotp",  # path → Model
     "save_taotp": "handloom.write.taotp:save_taotp",  # (model, path) → nothing
     "load_folder": "handloom.share.folders:load_folder",  # path → Model

@@ -73,7 +73,7 @@ def task(name: str | Path, **parameters: Any) -> Task | Language:
     name = str(name)
     if named := resolve(name, parameters):
         known, values = named
-        made: Task | Language = TASKS[known].make(**values)
+        made: Task | Language = maker_of(known)(**values)
         return made
     if file := users_file(name):
         return from_file(*file, **parameters)
@@ -97,12 +97,20 @@ def resolve(name: str, parameters: Mapping[str, Any]) -> tuple[str, dict[str, An
     return None
 
 
+def maker_of(known: str) -> Callable[..., Task | Language]:
+    """The function that makes a task of the catalogue, or the task of a compiled program."""
+    made: Callable[..., Task | Language] = (
+        TASKS[known].make if known in TASKS else offered("compiled_task_maker")(known)
+    )
+    return made
+
+
 def full_name(name: str) -> str:
     """A task's name as a model's notes have it: with all parameters, including defaults; of a user's file, the file's
     name without the folder."""
     if named := resolve(name, {}):
         known, values = named
-        defaults = {key: p.default for key, p in parameters_of(known, TASKS[known].make).items()}
+        defaults = {key: p.default for key, p in parameters_of(known, maker_of(known)).items()}
         return written(known, defaults | values)
     file = users_file(name)
     return name if file is None else f"{file[0].name}:{file[1]}".removesuffix(":")

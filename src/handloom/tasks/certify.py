@@ -32,7 +32,7 @@ from handloom.tasks.of_model import task_of
 from handloom.tasks.task import Ids, Task, whole_within
 
 ALL = 2_000_000  # up to this many inputs, all are run,
-WORK = 4 * 10**11  # if that takes minutes at most: inputs times parameters
+WORK = 4 * 10**11  # if that takes minutes at most: inputs times parameters, with the effort of the oracle
 LITTLE = 5 * 10**7  # inputs times positions times parameters: a second, in which torch would not even be loaded
 SAMPLES = 10_000
 FEW = 10_000  # hard inputs that are measured before all are run
@@ -59,7 +59,7 @@ def certify(
     task = task_to_check(model, task, folder)
     model = in_dtype(model, dtype)
     total = None if task.count is None else whole("the task's count", task.count, 1)
-    few = total is not None and total <= ALL and total * count(model).total <= WORK
+    few = total is not None and total <= ALL and total * (count(model).total + task.effort) <= WORK
     if prove and not few and not everything and (proof := proven(prove, model, total, progress)):
         return proof
     if task.every is not None and total is not None and (everything or (samples is None and few)):

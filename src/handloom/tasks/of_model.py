@@ -5,9 +5,10 @@
     >>> adder.notes["task"], task_of(adder).answer("45+78=")
     ('addition:digits=2', '123')
 
-A task from a user's own file is noted by the file's name. The file is looked for beside the model's file, and also in
-the current folder, unless it is the copy that a run keeps, which has the same name in all runs. Notes may come from
-anyone: they can name a task of the catalogue, or an existing file, and nothing else.
+A compiled program is in the notes itself, as data. A task from a user's own file is noted by the file's name. The file
+is looked for beside the model's file, and also in the current folder, unless it is the copy that a run keeps, which has
+the same name in all runs. Notes may come from anyone: they can name a task of the catalogue, or an existing file, or
+hold a compiled program, and nothing else.
 """
 
 import os
@@ -17,7 +18,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from handloom.core import HandloomError
+from handloom.core import HandloomError, Model
 from handloom.core.decoding import LanguageModel
 from handloom.core.errors import shown
 from handloom.core.files import what_is
@@ -34,14 +35,16 @@ Noted = tuple[str, tuple[tuple[str, Any], ...]]  # a name, and parameters beside
 
 
 def task_of(model: LanguageModel, path: str | os.PathLike[str] | None = None) -> Task | Language | None:
-    """The task that a model's notes name; None if they name none. `path` is the model's file or folder, where a user's
-    own task is looked for. A task that is named and cannot be found is an error."""
+    """The task that a model's notes name, or hold as data; None if there is none. `path` is the model's file or folder,
+    where a user's own task is looked for. A task that is named and cannot be found is an error."""
     folder = None if path is None else Path(path) if what_is(Path(path)) == "folder" else Path(path).parent
-    found = noted(model)
-    if found is None:
-        return None
-    name, parameters = found
     try:
+        if (compiled := compiled_task(model)) is not None:
+            return compiled
+        found = noted(model)
+        if found is None:
+            return None
+        name, parameters = found
         return known_task(name, parameters) if parameters else task_of_name(name, folder)
     except HandloomError as error:
         raise HandloomError(f"the task that the model's notes name: {error}", error.remedy) from error
@@ -93,6 +96,17 @@ def known_task(name: str, parameters: tuple[tuple[str, Any], ...] = ()) -> Task 
     return task(name, **dict(parameters))
 
 
+def compiled_task(model: LanguageModel) -> Task | None:
+    """The task of a compiled program, which is in the model's notes as data; None if it is not compiled."""
+    return stored_task(model) if isinstance(model, Model) and "compiled" in model.notes else None
+
+
+@lru_cache(maxsize=4)
+def stored_task(model: Model) -> Task:
+    found: Task = offered("stored_task")(model)
+    return found
+
+
 def check_inputs(model: LanguageModel, texts: Sequence[str]) -> None:
     """Raise an error for a text that is not an input of the model's task. A model takes any text if its task is a
     Language, is not known, or is in a user's own file, which is not run for this."""
@@ -104,10 +118,12 @@ def check_inputs(model: LanguageModel, texts: Sequence[str]) -> None:
 
 def checking_task(model: LanguageModel) -> Task | None:
     """The Task of the catalogue that a model is for, if it has the model's tokens. (A masked model has one more.)"""
-    found = noted(model)
-    if found is None or found[0].partition(":")[0] not in TASKS:
-        return None
     try:
+        if (compiled := compiled_task(model)) is not None:
+            return compiled
+        found = noted(model)
+        if found is None or found[0].partition(":")[0] not in TASKS:
+            return None
         known = known_task(*found)
     except HandloomError:
         return None  # a file may note anything

@@ -59,6 +59,7 @@ class Task:
     hard: Callable[[], Iterable[Ids]] = tuple
     near: Callable[[Ids, Ids], bool] | None = None
     formed: Callable[[Ids], bool] | None = None
+    effort: int = 0  # of the oracle, for one answer: the parameters of a model that takes as long
 
     def answer(self, text: str) -> str:
         """The right answer to this text, without special tokens."""

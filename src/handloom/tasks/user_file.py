@@ -7,6 +7,7 @@ files beside it. Two files may each have a `helper.py` of their own: modules bes
 import ast
 import functools
 import importlib
+import linecache
 import sys
 import traceback
 from collections.abc import Callable, Iterator
@@ -37,11 +38,7 @@ class Wanted:
 
 def defined(path: Path, wanted: Wanted, parameters: bool) -> Callable[..., Any]:
     """Run the file; a function that makes what is wanted. All errors in the file become a HandloomError of one line."""
-    module = ModuleType(path.stem)
-    module.__file__ = str(path)
-    with errors_in(path), importing_beside(path):
-        exec(compile(path.read_bytes(), str(path), "exec"), module.__dict__)
-    found = vars(module).get(wanted.name)
+    found = run_file(path).get(wanted.name)
     if isinstance(found, wanted.kinds):
         if parameters:
             raise HandloomError(f"{path}: its {wanted.name} takes no parameters; make it a function to have some")
@@ -49,6 +46,16 @@ def defined(path: Path, wanted: Wanted, parameters: bool) -> Callable[..., Any]:
     if not callable(found):
         raise HandloomError(f"{path}: there is no {wanted.name} in it; {wanted}")
     return guarded(path, wanted, found)
+
+
+def run_file(path: Path) -> dict[str, Any]:
+    """Run the file; the names that it defines. All errors in it become a HandloomError of one line."""
+    module = ModuleType(path.stem)
+    module.__file__ = str(path)
+    linecache.checkcache(str(path))  # messages show its lines as they are now
+    with errors_in(path), importing_beside(path):
+        exec(compile(path.read_bytes(), str(path), "exec"), module.__dict__)
+    return vars(module)
 
 
 def guarded(path: Path, wanted: Wanted, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -126,6 +133,8 @@ def errors_in(path: Path) -> Iterator[None]:
 
 def located(path: Path, error: BaseException) -> str:
     """An error in one line: the file, the line where it occurred, and Python's message."""
+    if isinstance(error, HandloomError) and str(error).startswith(f"{path.name}, line "):
+        return str(error)  # it names its line itself
     if isinstance(error, SyntaxError) and error.filename == str(path):
         line, message = error.lineno, error.msg
     else:

@@ -5,14 +5,16 @@
     >>> program("hello:message=Good morning")()
     'Good morning'
 
-`book/…` are the constructions of The Art of Transformer Programming, `exercise/…` answers to its exercises. A name
-without a prefix is the best construction of its task that we have.
+`book/…` are the constructions of The Art of Transformer Programming, `exercise/…` answers to its exercises, and
+`compiled/…` the standard programs of the compiler's language. A name without a prefix is the best construction of its
+task that we have.
 
 Functions are named as module:function and loaded when they are used, so that to run one program does not load all.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import wraps
 from typing import Any
 
 from handloom.core import HandloomError, Model
@@ -23,6 +25,8 @@ from handloom.tasks import naming
 from handloom.tasks.catalogue import TASKS, resolve
 from handloom.tasks.certificate import Prove
 from handloom.tasks.of_model import noted
+from handloom.tasks.task import Task
+from handloom.write.standard import STANDARD, standard
 
 
 @dataclass(frozen=True)
@@ -88,9 +92,49 @@ ALL = (
 PROGRAMS = {program.name: program for program in ALL}
 
 
+class CompiledProgram(Program):
+    """A standard program of the language. Its task is its own, with the interpreter as oracle."""
+
+    @property
+    def build(self) -> Callable[..., Model]:
+        make = STANDARD[self.writer].make
+
+        @wraps(make)
+        def built(**parameters: Any) -> Model:
+            compiled: Model = loaded("handloom.write.compiler:compile")(standard(self.writer, **parameters))
+            return compiled
+
+        return built
+
+    @property
+    def make_task(self) -> Callable[..., Task]:
+        make = STANDARD[self.writer].make
+
+        @wraps(make)
+        def made(**parameters: Any) -> Task:
+            return standard(self.writer, **parameters).task
+
+        return made
+
+
+COMPILED = {
+    f"compiled/{name}": CompiledProgram(f"compiled/{name}", one.about, f"compiled/{name}", name)
+    for name, one in STANDARD.items()
+}
+NAMED: dict[str, Program] = PROGRAMS | COMPILED
+
+
+def compiled_task_maker(name: str) -> Callable[..., Task]:
+    """The function that makes the task of a compiled program."""
+    return COMPILED[name].make_task
+
+
 def program(name: str, **parameters: Any) -> Model:
     """The model of a program. Parameters may stand in the name: `addition:digits=3,base=10`."""
     chosen, given = find(name, parameters)
+    if chosen.name in COMPILED:
+        model = chosen.build(**given)
+        return model.with_(notes={"program": chosen.name, "parameters": given, **model.notes})
     task, values = task_of_program(chosen.name, given)
     TASKS[task].make(**values)  # refuses sizes that no memory would hold, before anything is made
     model = chosen.build(**given)
@@ -111,6 +155,8 @@ def note_of(task: str, values: Mapping[str, Any]) -> dict[str, str]:
 def task_of_program(name: str, parameters: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """The name of a program's task, and those of the program's parameters that the task has too."""
     chosen, given = find(name, parameters)
+    if chosen.name in COMPILED:
+        return chosen.name, given
     values = {key: p.default for key, p in naming.parameters(chosen.name, chosen.build).items()} | given
     known = naming.parameters(chosen.task, TASKS[chosen.task].make)
     defaults = {key: p.default for key, p in known.items()}
@@ -128,8 +174,8 @@ def prover_of(model: Model) -> Prove | None:
 def find(name: str, parameters: Mapping[str, Any]) -> tuple[Program, dict[str, Any]]:
     """A program and the parameters given for it, in its name and beside it."""
     name, _, text = str(name).partition(":")
-    if name not in PROGRAMS:
-        hint = f"did you mean {near}?" if (near := nearest(name, PROGRAMS)) else f"there are {', '.join(PROGRAMS)}"
+    if name not in NAMED:
+        hint = f"did you mean {near}?" if (near := nearest(name, NAMED)) else f"there are {', '.join(NAMED)}"
         raise HandloomError(f"no program {shown(name)}; {hint}")
-    chosen = PROGRAMS[name]
+    chosen = NAMED[name]
     return chosen, naming.given(name, chosen.build, text, parameters)

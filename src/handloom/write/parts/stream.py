@@ -161,7 +161,7 @@ def config_of(stream: Stream, vocab: Vocab, block: int, layers: Sequence[Layer],
         d_model=stream.width,
         layers=len(layers),
         heads=max(len(layer.heads) for layer in layers),
-        d_head=max(head.width for layer in layers for head in layer.heads),
+        d_head=max((head.width for layer in layers for head in layer.heads), default=1),
         d_ff=max(count(layer.neurons.rows) if layer.neurons else 0 for layer in layers),
         **fields,
     )

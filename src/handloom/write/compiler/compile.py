@@ -1,0 +1,96 @@
+"""The compiler: one list of passes, from a program to a Model.
+
+trace       the function is run once, for the graph of its values           source.py
+ranges      which values each variable can have                             ranges.py
+rewrite     functions of what a head fetches move in front of it            rewrite.py
+lower       values become numbers of the stream, heads and neurons          lower.py, levels.py, hinges.py, answer.py
+schedule    every part gets a layer                                         layering.py
+merge       what is always read together becomes one number                 merge.py
+place       every number gets a dimension, which may have served before     place.py, inplace.py
+emit        the parts get their weights                                     emit.py
+store       the program goes into the notes, with the cost of its lines       stored.py, costs.py
+"""
+
+import os
+from collections.abc import Iterator
+
+import numpy as np
+
+from handloom.core import HandloomError, Model, count
+from handloom.core.errors import shown
+from handloom.write.compiler.answer import say
+from handloom.write.compiler.codes import Codes, on_a_circle, on_a_parabola
+from handloom.write.compiler.costs import costs_of
+from handloom.write.compiler.emit import emitted
+from handloom.write.compiler.fuse import fused, uses_of
+from handloom.write.compiler.inplace import shareable
+from handloom.write.compiler.interpreter import in_order
+from handloom.write.compiler.layering import scheduled
+from handloom.write.compiler.levels import looks_of
+from handloom.write.compiler.lower import Lowering
+from handloom.write.compiler.merge import merged
+from handloom.write.compiler.place import placed
+from handloom.write.compiler.ranges import Ranges, one_token, ranges_of
+from handloom.write.compiler.rewrite import rewritten
+from handloom.write.compiler.source import TokenProgram
+from handloom.write.compiler.stored import KEY, as_notes
+from handloom.write.compiler.totals import totals_of
+from handloom.write.compiler.user_programs import find_program
+from handloom.write.compiler.values import END, Count, Select, Value, token_of
+
+
+def compile(program: TokenProgram | str | os.PathLike[str]) -> Model:
+    """The transformer of a program, or of one in a file: "FILE.py:NAME", or "FILE.py" if it has only one. It is the
+    smallest of those that each code of tokens gives, in float32, and its notes hold the program."""
+    if isinstance(program, str | os.PathLike):
+        program = find_program(os.fspath(program))
+    if not isinstance(program, TokenProgram):
+        raise HandloomError(f"compile takes a program of the language, or FILE.py:NAME, not {shown(program)}")
+    stored = as_notes(program)
+    found = (compiled(program, codes) for codes in possible_codes(program))
+    smallest = min(found, key=lambda model: count(model).total)
+    return smallest.with_(notes={**smallest.notes, KEY: stored}).astype(np.float32)
+
+
+def possible_codes(program: TokenProgram) -> Iterator[Codes]:
+    beside = looked_for(program.answer, program.ranges)
+    yield on_a_circle(program.ranges.tokens, beside)
+    if (parabola := on_a_parabola(program.ranges.tokens, beside)) and not compares_tokens(program.answer):
+        yield parabola
+
+
+def compiled(program: TokenProgram, codes: Codes) -> Model:
+    """The passes, one after the other."""
+    answer = rewritten(program.answer, program.ranges)
+    ranges = ranges_of(answer, program.ranges.tokens, program.ranges.block, program.ranges.most)
+    answer = fused(answer, ranges, codes)
+    ranges = ranges_of(answer, program.ranges.tokens, program.ranges.block, program.ranges.most)
+    said = set(map(token_of, ranges.values[answer]))
+    once = {t for t in ranges.tokens if t != END and t not in said and program.asked.most(t) <= 1}
+    beside = looked_for(program.answer, program.ranges)
+    totals = totals_of(answer, ranges)
+    always = frozenset(t for t in program.asked.alphabet if program.asked.always(t))
+    lowering = Lowering(
+        ranges, codes, program.names, looks_of, frozenset(once), beside, uses_of(answer), totals, always
+    )
+    say(lowering, answer)
+    layers = scheduled(lowering.lowered)
+    merged(lowering.lowered, layers)
+    places, layers = placed(lowering.lowered, layers, shareable(lowering.lowered, layers, codes))
+    notes: dict[str, object] = {"made": "compiled", "task": f"compiled/{program.name}"}
+    notes["cost"] = costs_of(lowering.lowered, places, layers)
+    if program.steps is not None:
+        notes["decode_steps"] = program.steps
+    return emitted(lowering.lowered, places, layers, program.vocab, ranges.block, codes, notes)
+
+
+def looked_for(answer: Value, ranges: Ranges) -> tuple[str, ...]:
+    """Up to two tokens that heads look for alone."""
+    selects = (value for value in in_order(answer) if isinstance(value, Select))
+    tokens = dict.fromkeys(one_token(value.where.key, ranges.tokens) for value in selects)
+    return tuple(token for token in tokens if token is not None and token != END)[:2]
+
+
+def compares_tokens(answer: Value) -> bool:
+    """Whether a head compares tokens there with tokens here, which takes a circle."""
+    return any(isinstance(value, Select | Count) and value.where.pairs for value in in_order(answer))

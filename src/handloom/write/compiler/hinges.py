@@ -1,0 +1,113 @@
+"""Maps as neurons: a function of finitely many points becomes a line with hinges, one neuron per change of slope.
+
+A function of several variables is taken through one sum of multiples of them, the one that needs the fewest neurons:
+x and y through x + y, x < y through y − x, a table of digits through 10x + y.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import permutations, product
+
+import numpy as np
+
+from handloom.core.arrays import Array
+
+SMALL = {1: 1, 2: 4, 3: 2}  # the largest multiple tried, by the number of variables; 1 for more
+FEW_CASES = 40  # up to this many, a linear part is tried
+MOST_SUMS = 2_000  # sums that are tried
+
+
+@dataclass(frozen=True)
+class Hinged:
+    """constant + Σ relu(side · (s − at)) · change, where s is the sum of multiples of the variables."""
+
+    multiples: tuple[float, ...]
+    at: Array  # (F,)
+    side: Array  # (F,): 1 if the neuron is on above the point, −1 below
+    change: Array  # (F, k)
+    constant: Array  # (k,)
+    linear: tuple[float, ...] = ()  # multiples of the variables that are added as they are, if any
+
+    def __call__(self, variables: Array) -> Array:
+        s = variables @ np.array(self.multiples)
+        hinges: Array = np.maximum(self.side * (s[:, None] - self.at), 0) @ self.change + self.constant
+        return hinges + (variables @ np.array(self.linear))[:, None] if self.linear else hinges
+
+
+def fewest_hinges(variables: Array, values: Array) -> Hinged:
+    """The function with these values (n, k) where the variables are (n, m)."""
+    best: Hinged | None = None
+    for multiples in sums(variables):
+        hinged = through(variables @ np.array(multiples, float), values, multiples)
+        if hinged is not None and (best is None or len(hinged.at) < len(best.at)):
+            best = hinged
+    assert best is not None, "one of the sums tells all cases apart"
+    return best
+
+
+def with_a_linear_part(variables: Array, values: Array) -> Hinged:
+    """The same for numbers (n, 1), where multiples of the variables may be added as they are: that costs nothing."""
+    best = fewest_hinges(variables, values)
+    n, m = variables.shape
+    if m > 2 or n > FEW_CASES:
+        return best
+    if m == 1:
+        order = np.argsort(variables[:, 0])
+        slopes = np.diff(values[order, 0]) / np.diff(variables[order, 0])
+        linear = [(float(slope),) for slope in np.unique(slopes)]
+    else:
+        linear = [(float(a), float(b)) for a, b in product((-1, 0, 1), repeat=m) if a or b]
+    for multiples in linear:
+        rest = fewest_hinges(variables, values - (variables @ np.array(multiples))[:, None])
+        if len(rest.at) < len(best.at):
+            best = replace(rest, linear=multiples)
+    return best
+
+
+def sums(variables: Array) -> list[tuple[float, ...]]:
+    """Small multiples, the smallest first; then those that tell all cases apart."""
+    m = variables.shape[1]
+    most = SMALL.get(m, 1)
+    small = [one for one in product(range(-most, most + 1), repeat=m) if any(one) and first_of(one) > 0]
+    small.sort(key=lambda one: sum(map(abs, one)))
+    return [*small[:MOST_SUMS], *apart(variables)]
+
+
+def first_of(multiples: Sequence[float]) -> float:
+    return next(one for one in multiples if one)
+
+
+def apart(variables: Array) -> list[tuple[float, ...]]:
+    """Like the digits of a number: each variable times the span of those before it."""
+    m = variables.shape[1]
+    steps = [np.diff(np.unique(column)).min(initial=np.inf) for column in variables.T]
+    spans = [np.ptp(column) for column in variables.T]
+    found = []
+    for order in permutations(range(m)) if m <= 3 else [tuple(range(m))]:
+        multiples, reach = [0.0] * m, 0.0
+        for i in order:
+            multiples[i] = 1.0 if reach == 0 else float((reach + 1.0) / steps[i]) if np.isfinite(steps[i]) else 1.0
+            reach += multiples[i] * float(spans[i])
+        found.append(tuple(multiples))
+    return found
+
+
+def through(s: Array, values: Array, multiples: tuple[float, ...]) -> Hinged | None:
+    """The function as one of s alone; None if it is not."""
+    s = np.round(s, 9)
+    points, index = np.unique(s, return_inverse=True)
+    y = np.zeros((len(points), values.shape[1]))
+    y[index] = values
+    if not np.array_equal(y[index], values):
+        return None
+    slopes = np.diff(y, axis=0) / np.diff(points)[:, None]  # (n − 1, k)
+    flat = np.flatnonzero(~slopes.any(axis=1))
+    base = int(flat[0]) if len(flat) else -1  # the flat segment that all begins from, or the left of the first point
+    around = np.vstack([np.zeros_like(y[:1]), slopes]) if base < 0 else slopes
+    shift = 1 if base < 0 else 0  # around[i + shift] is the slope to the right of point i
+    left, right = around[:-1], around[1:]  # of the points from 1 − shift
+    turns = np.flatnonzero((np.abs(right - left) > 1e-12 * np.maximum(np.abs(left), np.abs(right))).any(axis=1))
+    i = turns + 1 - shift
+    side = np.where(i > base, 1.0, -1.0)
+    constant = y[max(base, 0)]
+    return Hinged(multiples, points[i], side, right[turns] - left[turns], constant)

@@ -1,0 +1,214 @@
+"""Ranges: which values each variable can have. They are finite, which is what makes a program compilable.
+
+A value that is computed from others here, by maps and sums, has as many cases as these have combinations. Two values
+from other positions are taken to be independent, so a range may have values that never occur; it lacks none.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import product
+from math import prod
+from typing import Any
+
+from handloom.write.compiler.interpreter import ProgramRun, in_order, linear, mapped
+from handloom.write.compiler.values import (
+    END,
+    At,
+    Constant,
+    Count,
+    Linear,
+    Map,
+    Plain,
+    Position,
+    Select,
+    Token,
+    Value,
+    Where,
+    refuse,
+    token_of,
+)
+
+MOST_VALUES = 4_096  # of a variable
+FEW_CASES = 2_000  # up to this many, what they are computed from is looked at instead
+ROUNDS = 12  # in which the tokens of answers to answers must all be found
+MOST_CASES = 200_000  # of the variables that one function is computed from
+
+Cases = dict[tuple[Plain, ...], Plain]  # the arguments of a function → its value
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """The values of each variable, and what it is at the first token, where everything is known."""
+
+    values: Mapping[Value, tuple[Plain, ...]]
+    at_first: Mapping[Value, Plain]
+    tokens: tuple[str, ...]
+    block: int
+    most: Mapping[str, int]  # how often a token can occur, if that is less than everywhere
+    known_cases: dict[Map, Cases] = field(default_factory=dict)
+
+    def how_many(self, where: Where) -> int:
+        """At how many positions a condition can hold, at most."""
+        about_tokens = (
+            where.key is not None and bases(where.key) != () and all(isinstance(one, Token) for one in bases(where.key))
+        )
+        holds = [t for t in self.tokens if t != END and not (about_tokens and not self.holds(where, t))]
+        often = [self.most.get(t, self.block) for t in holds]
+        same = any(isinstance(there, Token) for there, _ in where.pairs)
+        return min(self.block - 1, max(often, default=0) if same else sum(often))
+
+    def holds(self, where: Where, token: str) -> bool:
+        assert where.key is not None
+        return bool(computed(where.key, {bases(where.key)[0]: token}))
+
+    def cases(self, value: Map) -> Cases:
+        if value not in self.known_cases:
+            self.known_cases[value] = self.all_cases(value)
+        return self.known_cases[value]
+
+    def all_cases(self, value: Map) -> Cases:
+        """What a map gives, for all arguments that can occur together. Where its function gives None, they cannot."""
+        sources = bases(value)
+        separate = prod(len(self.values[one]) for one in value.arguments)
+        if prod(len(self.values[one]) for one in sources) <= max(separate, FEW_CASES):
+            every = product(*(self.values[one] for one in sources))
+            rows = (dict(zip(sources, given, strict=True)) for given in every)
+            arguments = {tuple(computed(one, row) for one in value.arguments) for row in rows}
+        else:
+            arguments = set(product(*(self.values[one] for one in value.arguments)))
+        results = {given: mapped(value, given) for given in arguments if None not in given}
+        return {given: result for given, result in results.items() if result is not None}
+
+
+def ranges_of(answer: Value, tokens: Sequence[str], block: int, most: Mapping[str, int] | None = None) -> Ranges:
+    """The ranges of everything that an answer is computed from, where these tokens may occur, each so often at most."""
+    run = ProgramRun(answer)
+    run.append(END)
+    at_first = {value: column[0] for value, column in run.columns.items()}
+    found: dict[Value, tuple[Plain, ...]] = {}
+    ranges = Ranges(found, at_first, tuple(tokens), block, most or {})
+    for value in in_order(answer):
+        found[value] = in_range(value, possible(value, ranges))
+    return ranges
+
+
+def ranges_in_use(answer: Value, often: Mapping[str, int], block: int, once: bool) -> Ranges:
+    """The ranges where the tokens that are asked occur so often at most, and those that are answered anywhere; or not
+    at all, if an answer is one token."""
+    tokens, most = [*often, END], dict(often)
+    for _ in range(ROUNDS):
+        ranges = ranges_of(answer, tokens, block, most)
+        answers = dict.fromkeys(map(token_of, ranges.values[answer]))
+        new = [token for token in answers if token not in tokens]
+        unlimited = [] if once else [token for token in most if token in answers]
+        if not new and not unlimited:
+            return ranges
+        tokens[-1:-1] = new
+        most = {token: most[token] for token in most if token not in unlimited} | dict.fromkeys(new if once else [], 0)
+    refuse(answer.line, f"every answer may make a new token, such as {', '.join(map(repr, new[-2:]))}",
+           "limit what is computed of answers, as in (…) % 10")  # fmt: skip
+
+
+def in_range(value: Value, possible: Iterable[Plain | None]) -> tuple[Plain, ...]:
+    """The different values, numbers first."""
+    every = {one for one in possible if one is not None}
+    if len(every) > MOST_VALUES:
+        refuse(value.line, f"this has more than {MOST_VALUES:,} values", "compute with fewer or smaller numbers")
+    return tuple(sorted(every, key=lambda one: (isinstance(one, str), one)))
+
+
+def possible(value: Value, ranges: Ranges) -> Iterable[Plain]:
+    known = ranges.values
+    if isinstance(value, Token):
+        return ranges.tokens
+    if isinstance(value, Position):
+        return range(ranges.block)
+    if isinstance(value, Constant):
+        return [value.value]
+    if isinstance(value, Linear):
+        return sums(value, ranges)
+    if isinstance(value, Map):
+        check_cases(value, ranges)
+        return ranges.cases(value).values()
+    if isinstance(value, Count):
+        return range(ranges.how_many(value.where) + 1)
+    if isinstance(value, At):
+        return known[value.value]
+    assert isinstance(value, Select)
+    if value.by is not None and isinstance(one := known[value.by][-1], str):
+        refuse(value.line, f"{one!r} is a token, not a number", "write number(…) of it")
+    rest = ranges.at_first[value.value] if value.otherwise is None else value.otherwise
+    taken = known[value.value]
+    if value.order == "all" and len(taken) > 1:
+        taken = tuple(means(value, taken, ranges.block))
+    return {*taken, rest}
+
+
+def bases(value: Value) -> tuple[Value, ...]:
+    """The variables that a value is computed from at its own position, by maps and sums."""
+    if isinstance(value, Linear | Map):
+        return tuple(dict.fromkeys(base for one in value.inputs for base in bases(one)))
+    return () if isinstance(value, Constant) else (value,)
+
+
+def is_column(value: Value) -> bool:
+    """Whether a value is a function of the token alone, or of the position."""
+    sources = bases(value)
+    return len(sources) == 1 and isinstance(sources[0], Token | Position)
+
+
+def one_token(key: Value | None, tokens: tuple[str, ...]) -> str | None:
+    """The only token for which a condition holds, if it is about the token alone."""
+    if key is None or len(sources := bases(key)) != 1 or not isinstance(sources[0], Token):
+        return None
+    true = [token for token in tokens if computed(key, {sources[0]: token})]
+    return true[0] if len(true) == 1 else None
+
+
+def computed(value: Value, given: Mapping[Value, Plain]) -> Any:
+    """A value, where the variables that it is computed from are given; None if that cannot occur."""
+    if value in given:
+        return given[value]
+    if isinstance(value, Constant):
+        return value.value
+    inputs = [computed(one, given) for one in value.inputs]
+    if None in inputs:
+        return None
+    if isinstance(value, Linear):
+        return linear(value, inputs)
+    assert isinstance(value, Map)
+    return mapped(value, inputs)
+
+
+def sums(value: Linear, ranges: Ranges) -> Iterable[Plain]:
+    sources = bases(value)
+    if len(sources) == 1:
+        return [computed(value, {sources[0]: one}) for one in ranges.values[sources[0]]]
+    totals: set[Any] = {value.constant}
+    for factor, one in value.terms:
+        if any(isinstance(number, str) for number in ranges.values[one]):
+            linear(value, [ranges.values[each][-1] for each in value.inputs])  # refuses tokens
+        numbers: tuple[Any, ...] = ranges.values[one]
+        totals = {total + factor * number for total in totals for number in numbers}
+        in_range(value, totals)
+    return totals
+
+
+def check_cases(value: Map, ranges: Ranges) -> None:
+    sizes = [prod(len(ranges.values[one]) for one in some) for some in (bases(value), value.arguments)]
+    if min(sizes) > MOST_CASES:
+        refuse(value.line, f"this function has {min(sizes):,} cases (expected up to {MOST_CASES:,})",
+               "compute it in steps, each of fewer values")  # fmt: skip
+
+
+def means(value: Select, taken: Sequence[Plain], block: int) -> Iterable[Plain]:
+    """All means of up to block − 1 whole numbers."""
+    if any(isinstance(one, str) for one in taken):
+        return taken  # tokens have no mean: the interpreter refuses it where several match
+    numbers = [Fraction(one) for one in taken]
+    low, high = min(numbers), max(numbers)
+    if any(number.denominator != 1 for number in numbers):
+        refuse(value.line, "the mean of numbers that are not whole has too many values", "take the mean of whole ones")
+    found: set[Plain] = {low + Fraction(a, b) for b in range(1, block) for a in range(int(high - low) * b + 1)}
+    return in_range(value, found)

@@ -1,0 +1,161 @@
+"""Rewriting: the same program in a form that is cheaper to lower.
+
+A function of a token that was found elsewhere is computed before it is fetched, where it is a column of the embedding
+and takes no neurons: f(at(q)) becomes at(q, f(token)). A function of tokens becomes one of their numbers in the
+vocabulary. Numbers that are compared with == in a condition become points on a circle.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from math import cos, pi, sin
+from typing import Any
+
+from handloom.write.compiler.ranges import Ranges, bases, computed, is_column
+from handloom.write.compiler.values import (
+    At,
+    Constant,
+    Count,
+    Linear,
+    Map,
+    Plain,
+    Position,
+    Select,
+    Token,
+    Value,
+    Where,
+)
+
+
+def rewritten(answer: Value, ranges: Ranges) -> Value:
+    """The answer by the cheaper graph."""
+    done: dict[Value, Value] = {}
+
+    def new(value: Value) -> Value:
+        if value not in done:
+            done[value] = rewrite(value)
+        return done[value]
+
+    def rewrite(value: Value) -> Value:
+        if isinstance(value, Map | Linear) and (source := fetched(value)) is not None:
+            return before_fetching(value, source)
+        if isinstance(value, Map):
+            return with_numbers(without_multiples(value))
+        if isinstance(value, Linear):
+            return replace(value, terms=tuple((factor, new(one)) for factor, one in value.terms))
+        if isinstance(value, At):
+            return replace(value, value=new(value.value), place=new(value.place))
+        if isinstance(value, Count):
+            return replace(value, where=condition(value.where))
+        if isinstance(value, Select):
+            by = None if value.by is None else new(value.by)
+            return replace(value, value=new(value.value), where=condition(value.where), by=by)
+        return value
+
+    def before_fetching(value: Value, source: At | Select) -> Value:
+        """f(what a head fetches) becomes what the head fetches of f."""
+
+        def function(given: Plain) -> Plain:
+            return computed(value, {source: given})
+
+        inner = Map(function, (source.value,), line=value.line)
+        if isinstance(source, At):
+            return new(replace(source, value=inner, line=value.line))
+        otherwise = None if source.otherwise is None else function(source.otherwise)
+        return new(replace(source, value=inner, otherwise=otherwise, line=value.line))
+
+    def with_numbers(value: Map) -> Map:
+        """Tokens among the arguments become their numbers; a function of one token or position stays as it is."""
+        if is_column(value):
+            return value
+        texts = [any(isinstance(one, str) for one in ranges.values[argument]) for argument in value.arguments]
+        if not any(texts):
+            return replace_map(value, value.function, tuple(map(new, value.arguments)))
+
+        def function(*given: Any) -> Any:
+            every = zip(given, texts, value.arguments, strict=True)
+            return value.function(*(ranges.values[one][int(i)] if text else i for i, text, one in every))
+
+        arguments = tuple(
+            new(numbered(one, {v: i for i, v in enumerate(ranges.values[one])}) if text else one)
+            for one, text in zip(value.arguments, texts, strict=True)
+        )
+        return replace_map(value, function, arguments)
+
+    def condition(where: Where) -> Where:
+        pairs, circles = [], []
+        for there, here in where.pairs:
+            both = (*ranges.values[there], *ranges.values[here])
+            if len(set(both)) == 1:
+                continue  # always equal
+            if set(both) <= set(ranges.tokens):
+                pairs.append((new(there), new(here)))
+            else:
+                circles.append((points(there, both), points(here, both), len(set(both))))
+        key, query = (None if flag is None else new(flag) for flag in (where.key, where.query))
+        return Where(tuple(pairs), key, query, circles=tuple(circles))
+
+    def points(value: Value, both: tuple[Plain, ...]) -> tuple[Value, Value]:
+        """Where a value lies on the circle of all values that are compared."""
+        angle = {one: 2 * pi * i / len(set(both)) for i, one in enumerate(sorted(set(both), key=str))}
+        return tuple(new(Map(lambda v, f=f: f(angle[v]), (value,), line=value.line)) for f in (cos, sin))  # type: ignore[return-value]
+
+    if isinstance(answer, Map) and all(isinstance(one, str) for one in ranges.values[answer.arguments[0]]):
+        answer = answer.arguments[0]  # a token is its own answer
+    whole = new(answer)
+    if isinstance(whole, Constant) or is_column(whole):
+        return Select(whole, Where(), "latest", line=whole.line)  # something has to write it: a head that looks here
+    return whole
+
+
+def without_multiples(value: Map) -> Map:
+    """A function of multiples of values, and of these plus a constant, as one of the values themselves."""
+    simple = [isinstance(one, Linear) and len(one.terms) == 1 for one in value.arguments]
+    if not any(simple):
+        return value
+    inner = [one.inputs[0] if linear else one for one, linear in zip(value.arguments, simple, strict=True)]
+
+    def function(*given: Plain) -> Any:
+        every = zip(value.arguments, inner, given, strict=True)
+        return value.function(*(computed(one, {source: number}) for one, source, number in every))
+
+    return without_multiples(replace_map(value, function, tuple(inner)))
+
+
+def numbered(value: Value, numbers: Mapping[Plain, int]) -> Value:
+    """A value by its number among those that it can have."""
+    if isinstance(value, At):
+        return replace(value, value=numbered(value.value, numbers))
+    if isinstance(value, Select):
+        otherwise = None if value.otherwise is None else numbers[value.otherwise]
+        return replace(value, value=numbered(value.value, numbers), otherwise=otherwise)
+    if isinstance(value, Map) and not is_column(value):
+        return replace_map(value, numbering(value, numbers), value.arguments)
+    return Map(numbers.__getitem__, (value,), line=value.line)
+
+
+def numbering(value: Map, numbers: Mapping[Plain, int]) -> Callable[..., int | None]:
+    """The number of what a function gives; None where it gives None."""
+
+    def function(*given: Plain) -> int | None:
+        result = value.function(*given)
+        return None if result is None else numbers[result]
+
+    return function
+
+
+def replace_map(value: Map, function: Callable[..., Any], arguments: tuple[Value, ...]) -> Map:
+    return Map(function, arguments, line=value.line)
+
+
+def fetched(value: Value) -> At | Select | None:
+    """What a head fetches of the token or of the position alone, if that is all a value is computed from."""
+    sources = bases(value)
+    if len(sources) != 1 or not isinstance(sources[0], At | Select):
+        return None
+    inner = bases(sources[0].value)
+    columns = len(inner) == 1 and isinstance(inner[0], Token | Position)
+    averaged = (
+        isinstance(sources[0], Select) and sources[0].order == "all" and not isinstance(sources[0].value, Constant)
+    )
+    linear = isinstance(value, Linear)  # free where it is
+    return sources[0] if columns and not averaged and not linear else None

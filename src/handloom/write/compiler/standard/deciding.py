@@ -1,0 +1,97 @@
+"""Programs that answer yes or no."""
+
+from handloom.language import (
+    END,
+    apply,
+    at,
+    back,
+    choose,
+    count,
+    find,
+    latest,
+    mean,
+    number,
+    position,
+    program,
+    there,
+    token,
+)
+from handloom.write.compiler.source import TokenProgram
+from handloom.write.compiler.standard.counting import digits_below
+from handloom.write.compiler.standard.moving import letters_up_to
+from handloom.write.compiler.values import Value
+
+
+def is_sorted(n: int = 8, digits: int = 10) -> TokenProgram:
+    @program(asks=f"{digits_below(digits)}{{1,{n}}}", steps=1)
+    def is_sorted():
+        falls = number(token) < back(1, number(token))
+        return choose(mean(falls) > 0, "N", "Y")
+
+    return is_sorted
+
+
+def contains_ab(n: int = 8) -> TokenProgram:
+    @program(asks=f"[abc]{{1,{n}}}", steps=1)
+    def contains_ab():
+        found = (token == "b") & (back(1) == "a")
+        return choose(mean(found) > 0, "Y", "N")
+
+    return contains_ab
+
+
+def palindrome(n: int = 6, letters: int = 3) -> TokenProgram:
+    """Letters are compared from both ends: a point for each pair that is equal, then the verdict."""
+
+    @program(asks=f"{letters_up_to(letters)}{{1,{n}}}>")
+    def palindrome():
+        middle = find(">")
+        said = position - middle
+        differ = at(said + 1, letter_number()) - at(middle - 1 - said, letter_number())
+        over = apply(lambda left: int(left <= 1), middle - 1 - 2 * said)
+        verdict = choose(over, "Y", choose(differ == 0, ".", "N"))
+        return apply(lambda text, next: END if text in ("Y", "N") else next, token, verdict)
+
+    return palindrome
+
+
+def letter_number() -> Value:
+    return apply(lambda text: ord(text) - 97 if text.isalpha() and text.islower() else 0, token)
+
+
+def dyck_1(n: int = 12) -> TokenProgram:
+    @program(asks=f"[()]{{1,{n}}}", steps=1)
+    def dyck_1():
+        step = apply(lambda text: {"(": 1, ")": -1}.get(text, 0), token)
+        below = mean(step) < 0
+        wrong = mean(step + (n + 1) * below)  # in the end as many open as close, and never fewer
+        return choose(wrong > 0, "N", "Y")
+
+    return dyck_1
+
+
+def shuffle_dyck_2(n: int = 5) -> TokenProgram:
+    @program(asks=f"[()[\\]]{{1,{n}}}", steps=1)
+    def shuffle_dyck_2():
+        steps = [apply(lambda text, kind=kind: {kind[0]: 1, kind[1]: -1}.get(text, 0), token) for kind in ("()", "[]")]
+        below = sum(mean(step) < 0 for step in steps)
+        wrong = mean(sum(steps) + (n + 1) * below)
+        return choose(wrong > 0, "N", "Y")
+
+    return shuffle_dyck_2
+
+
+def dyck_2(n: int = 6) -> TokenProgram:
+    """A bracket closes the latest one that opened at its depth; they must be of one kind."""
+
+    @program(asks=f"[()[\\]]{{1,{n}}}", steps=1)
+    def dyck_2():
+        opens = apply(lambda text: int(text in ("(", "[")), token)
+        closes = apply(lambda text: int(text in (")", "]")), token)
+        depth = count(there(opens) == 1) - count(there(closes) == 1)
+        kind = apply(lambda text: {"(": 1, "[": 2}.get(text, 0), token)
+        opened = latest(kind, where=(there(depth) == depth + 1) & (there(opens) == 1), otherwise=0)
+        wrong = apply(lambda text, kind: int(kind != {")": 1, "]": 2}.get(text, kind)), token, opened)
+        return choose((mean(wrong) > 0) | (depth > 0), "N", "Y")
+
+    return dyck_2

@@ -1,0 +1,116 @@
+"""Programs that find tokens and say them again."""
+
+from handloom.core import HandloomError
+from handloom.language import END, apply, at, back, count, find, first, latest, position, program, table, there, token
+from handloom.write.compiler.source import TokenProgram
+
+ALPHABET = "abcdefghijklmnopqrstuvwxyz"
+
+
+def letters_up_to(letters: int) -> str:
+    """The first letters of the alphabet, as a class of a regular expression."""
+    if not 2 <= letters <= len(ALPHABET):
+        raise HandloomError(f"letters: {letters} (expected 2 to {len(ALPHABET)})")
+    return f"[a-{ALPHABET[letters - 1]}]"
+
+
+def hello(message: str = "Hello World!") -> TokenProgram:
+    @program(asks="")
+    def hello():
+        return table(dict(enumerate(message)), position, otherwise=END)
+
+    return hello
+
+
+def lookup(keys: str = "abcdefghij", values: str = "7392516480") -> TokenProgram:
+    if len(keys) != len(values) or len(set(keys)) != len(keys) or not keys.isalnum():
+        raise HandloomError("lookup: keys must be different letters or digits, with one value each")
+
+    @program(asks=f"[{keys}]", steps=1)
+    def lookup():
+        return table(dict(zip(keys, values, strict=True)), token, otherwise=values[0])
+
+    return lookup
+
+
+def copy(n: int = 5, letters: int = 4) -> TokenProgram:
+    @program(asks=f"{letters_up_to(letters)}{{0,{n}}}>")
+    def copy():
+        said = position - find(">")
+        return apply(lambda letter: END if letter == ">" else letter, at(said + 1))
+
+    return copy
+
+
+def shift(n: int = 5, letters: int = 4) -> TokenProgram:
+    @program(asks=f"{letters_up_to(letters)}{{1,{n}}}>")
+    def shift():
+        middle = find(">")
+        said = position - middle
+        place = said + (said >= middle - 1)  # at last that of >
+        return apply(lambda letter: {END: "_", ">": END}.get(letter, letter), at(place))
+
+    return shift
+
+
+def reverse(n: int = 5, letters: int = 4) -> TokenProgram:
+    @program(asks=f"{letters_up_to(letters)}{{0,{n}}}>")
+    def reverse():
+        return at(2 * find(">") - position - 1)  # at last that of the first token, which ends the answer
+
+    return reverse
+
+
+def caesar(n: int = 5, by: int = 3) -> TokenProgram:
+    @program(asks=f"[a-z]{{0,{n}}}>")
+    def caesar():
+        letter = at(position - find(">") + 1)
+        return apply(lambda x: END if x == ">" else ALPHABET[(ord(x) - 97 + by) % 26] if x in ALPHABET else x, letter)
+
+    return caesar
+
+
+def hops(n: int, letters: int, times: int) -> TokenProgram:
+    """What followed the latest occurrence of a token, as often as given, each time of what was found."""
+
+    @program(asks=f"{letters_up_to(letters)}{{1,{n}}}", steps=1)
+    def hop():
+        before, found = back(1), token
+        for left in range(times, 0, -1):
+            found = latest(token, where=there(before) == found, otherwise=END if left == 1 else "-")
+        return found
+
+    return hop
+
+
+def induction(n: int = 63, letters: int = 10) -> TokenProgram:
+    return hops(n, letters, 1)
+
+
+def two_hop(n: int = 63, letters: int = 10) -> TokenProgram:
+    return hops(n, letters, 2)
+
+
+def three_hop(n: int = 31, letters: int = 6) -> TokenProgram:
+    return hops(n, letters, 3)
+
+
+def dedupe(n: int = 5, letters: int = 4) -> TokenProgram:
+    @program(asks=f"{letters_up_to(letters)}{{0,{n}}}>")
+    def dedupe():
+        new = (count(there(token) == token) == 1) & (token != ">")
+        different = count(there(new) == 1)
+        return first(token, where=there(different) == position - find(">") + 1, otherwise=END)
+
+    return dedupe
+
+
+def first_occurrence(n: int = 8, letters: int = 4) -> TokenProgram:
+    if n > 9:
+        raise HandloomError(f"n: {n} (expected up to 9, for a place of one digit)")
+
+    @program(asks=f"{letters_up_to(letters)}{{1,{n}}}", steps=1)
+    def first_occurrence():
+        return first(position, where=there(token) == token)
+
+    return first_occurrence
