@@ -11,7 +11,21 @@ from hypothesis import given, settings
 import handloom as hl
 from command import handloom
 from handloom.core import HandloomError
-from handloom.language import END, at, back, choose, count, find, latest, position, program, there, token
+from handloom.language import (
+    END,
+    at,
+    back,
+    choose,
+    count,
+    find,
+    greatest,
+    latest,
+    number,
+    position,
+    program,
+    there,
+    token,
+)
 from handloom.write.compiler import cost_of, stored_program
 from random_programs import programs
 
@@ -80,6 +94,25 @@ def test_many_random_programs_are_compiled_exactly_or_refused(drawn):
 @pytest.mark.parametrize("known", [reverse, induction, histogram], ids=lambda known: known.name)
 def test_a_program_is_exact_in_both_dtypes(known):
     assert check_exact(known)
+
+
+ODD_ONES = {  # each was once wrong, or not compiled
+    "ties that are all equal": ("[ab]{0,3}", 2, lambda: greatest(number(token), token, otherwise=END)),
+    "a coordinate that is constant": ("[01]{1,4}", 1, lambda: number(token) % 3),
+    "a comparison that always holds": (
+        "[ab]{1,3}",
+        1,
+        lambda: latest(token, where=there(number(token)) == number(token)),
+    ),
+    "a head that reads what its like fetched": ("[ab]{1,4}", 1, lambda: back(1, back(1))),
+    "no head at all": ("(ab|b){1,2}c", 1, lambda: choose(position < position, "a", token)),
+}
+
+
+@pytest.mark.parametrize("name", ODD_ONES)
+def test_odd_programs_are_exact(name):
+    asks, steps, function = ODD_ONES[name]
+    assert check_exact(program(asks=asks, steps=steps)(function))
 
 
 def test_labels_that_are_no_tokens_can_be_compared():

@@ -213,7 +213,9 @@ class Lowering:
         if isinstance(value, Map):
             hinged, reads = self.hinged(value)
             self.add_neurons(value, hinged, reads, targets)
-            written = hinged.change.any(axis=0)  # a coordinate may be the same in all cases
+            written: Array = np.asarray(hinged.change.any(axis=0))  # a coordinate may be the same in all cases
+            for target in (t for t, w in zip(targets, written, strict=True) if not w):
+                del self.lowered.bounds[target]
             return tuple(  # type: ignore[return-value]
                 plus({t: float(w)}, one=float(c)) for t, w, c in zip(targets, written, hinged.constant, strict=True)
             )
