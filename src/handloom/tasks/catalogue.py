@@ -99,7 +99,9 @@ def resolve(name: str, parameters: Mapping[str, Any]) -> tuple[str, dict[str, An
 
 def maker_of(known: str) -> Callable[..., Task | Language]:
     """The function that makes a task of the catalogue, or the task of a compiled program."""
-    made: Callable[..., Task | Language] = TASKS[known].make if known in TASKS else offered("compiled_task_maker")(known)
+    made: Callable[..., Task | Language] = (
+        TASKS[known].make if known in TASKS else offered("compiled_task_maker")(known)
+    )
     return made
 
 

@@ -385,8 +385,7 @@ def affine(known: Mapping[str, Array], wanted: Array) -> dict[str, float] | None
     it is not."""
     for names in (*combinations(known, 1), *combinations(known, 2)):
         basis = np.column_stack([*(known[name] for name in names), np.ones(len(wanted))])
-        amounts, *_ = np.linalg.lstsq(basis, wanted, rcond=None)
-        amounts = np.round(amounts, 12)
+        amounts: Array = np.array(np.linalg.lstsq(basis, wanted, rcond=None)[0]).round(12)
         if np.allclose(basis @ amounts, wanted, rtol=1e-9, atol=1e-9) and all(amounts[:-1]):
             return plus(dict(zip(names, map(float, amounts), strict=False)), one=float(amounts[-1]))
     return None
