@@ -192,10 +192,6 @@ class Lowering:
     def plane(self, value: Value) -> tuple[Read, Read]:
         """The two reads that give where a token lies in the plane of the circle."""
         if value not in self.points:
-            for one in self.ranges.values[value]:
-                if token_of(one) not in self.codes.tokens:
-                    why = f"{one!r} is used as a token, and neither inputs nor answers have it"
-                    refuse(value.line, why, "use a number for it, or a token that occurs")
             self.points[value] = self.lower_plane(value)
         return self.points[value]
 
