@@ -77,6 +77,7 @@ ANSWERS = {
     "3-hop": lambda text: hopped(text, 3),
     "dedupe": lambda text: "".join(dict.fromkeys(text[:-1])),
     "first-occurrence": lambda text: str(text.index(text[-1]) + 1),
+    "length": lambda text: str(len(text)),
     "histogram": lambda text: "".join(str(text.count(letter)) for letter in text[:-1]),
     "double-histogram": lambda text: str(list(Counter(text).values()).count(text.count(text[-1]))),
     "most-frequent": most_frequent,

@@ -1,6 +1,8 @@
 """The standard programs, compiled, against plain Python, in float32."""
 
-from dataclasses import replace
+import re
+from dataclasses import asdict, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,9 +10,11 @@ import pytest
 import handloom as hl
 from handloom.core.engines import choose_engine
 from handloom.tasks.certificate import Certificate
+from handloom.write import program as program_of
 from handloom.write.compiler import TokenProgram, compile
 from handloom.write.compiler.values import END
 from handloom.write.standard import STANDARD, standard
+from handloom.write.standard_sizes import SIZES
 from standard_answers import ANSWERS
 
 LEAST_MARGIN = 0.005  # of the largest logit
@@ -68,6 +72,55 @@ def test_the_interpreter_gives_the_answers_of_plain_python(name):
     program = standard(name)
     for word in [program.asked.draw(np.random.default_rng(seed)) for seed in range(20)]:
         assert program(word) == ANSWERS[name](word)
+
+
+BARS = {
+    "reverse:n=5,letters=4": 300,
+    "sort:n=5,digits=4": 950,
+    "dyck-1:n=12": 320,
+    "histogram:n=5,letters=4": 1_300,
+    "most-frequent:n=10,letters=10": 400,
+    "induction:n=63,letters=10": 1_000,
+    "2-hop:n=63,letters=10": 1_500,
+    "parity:n=10": 700,
+    "automaton:n=8": 1_300,
+    "addition:digits=10": 2_800,
+    "scratch-addition:digits=10": 4_600,
+    "sort:n=10,digits=10": 3_400,
+    "sort-unique:n=5,digits=4": 2_918,
+    "shuffle-dyck-2:n=5": 500,
+    "frac-prevs:n=5": 1_122,
+    "length:n=5": 1_322,
+}
+DOCS = Path(__file__).parents[3] / "docs" / "sizes.md"
+
+
+@pytest.mark.parametrize("name", BARS)
+def test_a_standard_program_is_as_small_as_it_has_been_and_as_the_docs_have_it(name):
+    model = compile(standard(name))
+    total = hl.count(model).total
+    assert total <= BARS[name]
+    documented = dict(re.findall(r"^\| (\S+) \| ([\d,]+) \|", DOCS.read_text(), re.MULTILINE))
+    shown = documented[name] if name in documented else documented[name.partition(":")[0]]
+    assert shown == f"{total:,}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", STANDARD)
+def test_the_sizes_that_the_list_shows_are_those_of_the_compiler(name):
+    assert tuple(asdict(hl.count(compile(standard(name)))).values()) == SIZES[name]
+
+
+def test_every_standard_program_is_listed_with_its_size():
+    assert SIZES.keys() == STANDARD.keys()
+
+
+def test_a_standard_program_is_a_model_and_a_task_by_name():
+    model = program_of("compiled/reverse:n=3,letters=2")
+    assert model("ab>") == "ba"
+    assert hl.task("compiled/reverse:n=3,letters=2").answer("ab>") == "ba"
+    with pytest.raises(hl.HandloomError, match=r"compiled/reverse"):
+        program_of("compiled/revers")
 
 
 @pytest.mark.slow

@@ -16,10 +16,16 @@ def list(as_json: JsonOption = False) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from handloom.core import count
+    from handloom.core import ParameterCount, count
     from handloom.write import PROGRAMS, program
+    from handloom.write.catalogue import COMPILED
+    from handloom.write.standard_sizes import SIZES as COMPILED_SIZES
 
     rows = [{"name": name, "about": p.about, **asdict(count(program(name)))} for name, p in PROGRAMS.items()]
+    rows += [
+        {"name": name, "about": p.about, **asdict(ParameterCount(*COMPILED_SIZES[p.writer]))}
+        for name, p in COMPILED.items()
+    ]
     if as_json:
         print_json(rows)
         return

@@ -3,7 +3,7 @@
 trace       the function is run once, for the graph of its values           source.py
 ranges      which values each variable can have                             ranges.py
 rewrite     functions of what a head fetches move in front of it            rewrite.py
-lower       values become numbers of the stream, heads and neurons          lower.py, levels.py, hinges.py, answer.py
+lower       values become numbers of the stream, heads and neurons          lower.py, levels.py, hinges.py, saying.py
 schedule    every part gets a layer                                         layering.py
 merge       what is always read together becomes one number                 merge.py
 place       every number gets a dimension, which may have served before     place.py, inplace.py
@@ -18,7 +18,6 @@ import numpy as np
 
 from handloom.core import HandloomError, Model, count
 from handloom.core.errors import shown
-from handloom.write.compiler.answer import say
 from handloom.write.compiler.codes import Codes, on_a_circle, on_a_parabola
 from handloom.write.compiler.costs import costs_of
 from handloom.write.compiler.emit import emitted
@@ -32,6 +31,7 @@ from handloom.write.compiler.merge import merged
 from handloom.write.compiler.place import placed
 from handloom.write.compiler.ranges import Ranges, one_token, ranges_of
 from handloom.write.compiler.rewrite import rewritten
+from handloom.write.compiler.saying import say
 from handloom.write.compiler.source import TokenProgram
 from handloom.write.compiler.stored import KEY, as_notes
 from handloom.write.compiler.totals import totals_of

@@ -51,6 +51,7 @@ def with_a_linear_part(variables: Array, values: Array) -> Hinged:
     n, m = variables.shape
     if m > 2 or n > FEW_CASES:
         return best
+    linear: list[tuple[float, ...]]
     if m == 1:
         order = np.argsort(variables[:, 0])
         slopes = np.diff(values[order, 0]) / np.diff(variables[order, 0])

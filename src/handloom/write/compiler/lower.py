@@ -192,10 +192,6 @@ class Lowering:
     def plane(self, value: Value) -> tuple[Read, Read]:
         """The two reads that give where a token lies in the plane of the circle."""
         if value not in self.points:
-            for one in self.ranges.values[value]:
-                if token_of(one) not in self.codes.tokens:
-                    why = f"{one!r} is used as a token, and neither inputs nor answers have it"
-                    refuse(value.line, why, "use a number for it, or a token that occurs")
             self.points[value] = self.lower_plane(value)
         return self.points[value]
 
@@ -385,8 +381,7 @@ def affine(known: Mapping[str, Array], wanted: Array) -> dict[str, float] | None
     it is not."""
     for names in (*combinations(known, 1), *combinations(known, 2)):
         basis = np.column_stack([*(known[name] for name in names), np.ones(len(wanted))])
-        amounts, *_ = np.linalg.lstsq(basis, wanted, rcond=None)
-        amounts = np.round(amounts, 12)
+        amounts: Array = np.array(np.linalg.lstsq(basis, wanted, rcond=None)[0]).round(12)
         if np.allclose(basis @ amounts, wanted, rtol=1e-9, atol=1e-9) and all(amounts[:-1]):
             return plus(dict(zip(names, map(float, amounts), strict=False)), one=float(amounts[-1]))
     return None

@@ -25,33 +25,48 @@ from handloom.write.compiler.values import (
     Where,
 )
 
+WELL_APART = 4  # tokens on a circle, whose middle then is as far from each as others are
+
 
 def rewritten(answer: Value, ranges: Ranges) -> Value:
     """The answer by the cheaper graph."""
-    done: dict[Value, Value] = {}
+    if isinstance(answer, Map) and all(isinstance(one, str) for one in ranges.values[answer.arguments[0]]):
+        answer = answer.arguments[0]  # a token is its own answer
+    whole = Rewriting(ranges).new(answer)
+    if isinstance(whole, Constant) or is_column(whole):
+        return Select(whole, Where(), "latest", line=whole.line)  # something has to write it: a head that looks here
+    return whole
 
-    def new(value: Value) -> Value:
-        if value not in done:
-            done[value] = rewrite(value)
-        return done[value]
 
-    def rewrite(value: Value) -> Value:
+class Rewriting:
+    """Rewrites the values of one program; each is rewritten once."""
+
+    def __init__(self, ranges: Ranges) -> None:
+        self.ranges = ranges
+        self.done: dict[Value, Value] = {}
+
+    def new(self, value: Value) -> Value:
+        if value not in self.done:
+            self.done[value] = self.rewrite(value)
+        return self.done[value]
+
+    def rewrite(self, value: Value) -> Value:
         if isinstance(value, Map | Linear) and (source := fetched(value)) is not None:
-            return before_fetching(value, source)
+            return self.before_fetching(value, source)
         if isinstance(value, Map):
-            return with_numbers(without_multiples(value))
+            return self.with_numbers(without_multiples(value))
         if isinstance(value, Linear):
-            return replace(value, terms=tuple((factor, new(one)) for factor, one in value.terms))
+            return replace(value, terms=tuple((factor, self.new(one)) for factor, one in value.terms))
         if isinstance(value, At):
-            return replace(value, value=new(value.value), place=new(value.place))
+            return replace(value, value=self.new(value.value), place=self.new(value.place))
         if isinstance(value, Count):
-            return replace(value, where=condition(value.where))
+            return replace(value, where=self.condition(value.where))
         if isinstance(value, Select):
-            by = None if value.by is None else new(value.by)
-            return replace(value, value=new(value.value), where=condition(value.where), by=by)
+            by = None if value.by is None else self.new(value.by)
+            return replace(value, value=self.new(value.value), where=self.condition(value.where), by=by)
         return value
 
-    def before_fetching(value: Value, source: At | Select) -> Value:
+    def before_fetching(self, value: Value, source: At | Select) -> Value:
         """f(what a head fetches) becomes what the head fetches of f."""
 
         def function(given: Plain) -> Plain:
@@ -59,52 +74,47 @@ def rewritten(answer: Value, ranges: Ranges) -> Value:
 
         inner = Map(function, (source.value,), line=value.line)
         if isinstance(source, At):
-            return new(replace(source, value=inner, line=value.line))
+            return self.new(replace(source, value=inner, line=value.line))
         otherwise = None if source.otherwise is None else function(source.otherwise)
-        return new(replace(source, value=inner, otherwise=otherwise, line=value.line))
+        return self.new(replace(source, value=inner, otherwise=otherwise, line=value.line))
 
-    def with_numbers(value: Map) -> Map:
+    def with_numbers(self, value: Map) -> Map:
         """Tokens among the arguments become their numbers; a function of one token or position stays as it is."""
         if is_column(value):
             return value
-        texts = [any(isinstance(one, str) for one in ranges.values[argument]) for argument in value.arguments]
+        texts = [any(isinstance(one, str) for one in self.ranges.values[argument]) for argument in value.arguments]
         if not any(texts):
-            return replace_map(value, value.function, tuple(map(new, value.arguments)))
+            return replace_map(value, value.function, tuple(map(self.new, value.arguments)))
 
         def function(*given: Any) -> Any:
             every = zip(given, texts, value.arguments, strict=True)
-            return value.function(*(ranges.values[one][int(i)] if text else i for i, text, one in every))
+            return value.function(*(self.ranges.values[one][int(i)] if text else i for i, text, one in every))
 
         arguments = tuple(
-            new(numbered(one, {v: i for i, v in enumerate(ranges.values[one])}) if text else one)
+            self.new(numbered(one, {v: i for i, v in enumerate(self.ranges.values[one])}) if text else one)
             for one, text in zip(value.arguments, texts, strict=True)
         )
         return replace_map(value, function, arguments)
 
-    def condition(where: Where) -> Where:
+    def condition(self, where: Where) -> Where:
         pairs, circles = [], []
         for there, here in where.pairs:
-            both = (*ranges.values[there], *ranges.values[here])
+            both = (*self.ranges.values[there], *self.ranges.values[here])
             if len(set(both)) == 1:
                 continue  # always equal
-            if set(both) <= set(ranges.tokens):
-                pairs.append((new(there), new(here)))
+            tokens = set(self.ranges.tokens)
+            apart = len(tokens) >= WELL_APART and all(isinstance(one, str) for one in both)
+            if set(both) <= tokens or (apart and set(self.ranges.values[there]) <= tokens):
+                pairs.append((self.new(there), self.new(here)))
             else:
-                circles.append((points(there, both), points(here, both), len(set(both))))
-        key, query = (None if flag is None else new(flag) for flag in (where.key, where.query))
+                circles.append((self.points(there, both), self.points(here, both), len(set(both))))
+        key, query = (None if flag is None else self.new(flag) for flag in (where.key, where.query))
         return Where(tuple(pairs), key, query, circles=tuple(circles))
 
-    def points(value: Value, both: tuple[Plain, ...]) -> tuple[Value, Value]:
+    def points(self, value: Value, both: tuple[Plain, ...]) -> tuple[Value, Value]:
         """Where a value lies on the circle of all values that are compared."""
         angle = {one: 2 * pi * i / len(set(both)) for i, one in enumerate(sorted(set(both), key=str))}
-        return tuple(new(Map(lambda v, f=f: f(angle[v]), (value,), line=value.line)) for f in (cos, sin))  # type: ignore[return-value]
-
-    if isinstance(answer, Map) and all(isinstance(one, str) for one in ranges.values[answer.arguments[0]]):
-        answer = answer.arguments[0]  # a token is its own answer
-    whole = new(answer)
-    if isinstance(whole, Constant) or is_column(whole):
-        return Select(whole, Where(), "latest", line=whole.line)  # something has to write it: a head that looks here
-    return whole
+        return tuple(self.new(Map(lambda v, f=f: f(angle[v]), (value,), line=value.line)) for f in (cos, sin))  # type: ignore[return-value]
 
 
 def without_multiples(value: Map) -> Map:

@@ -1,5 +1,7 @@
 """Programs that answer yes or no."""
 
+from typing import Any
+
 from handloom.language import (
     END,
     apply,
@@ -17,14 +19,14 @@ from handloom.language import (
     token,
 )
 from handloom.write.compiler.source import TokenProgram
-from handloom.write.compiler.standard.counting import digits_below
+from handloom.write.compiler.standard.comparing import digits_below
 from handloom.write.compiler.standard.moving import letters_up_to
 from handloom.write.compiler.values import Value
 
 
 def is_sorted(n: int = 8, digits: int = 10) -> TokenProgram:
     @program(asks=f"{digits_below(digits)}{{1,{n}}}", steps=1)
-    def is_sorted():
+    def is_sorted() -> Any:
         falls = number(token) < back(1, number(token))
         return choose(mean(falls) > 0, "N", "Y")
 
@@ -33,7 +35,7 @@ def is_sorted(n: int = 8, digits: int = 10) -> TokenProgram:
 
 def contains_ab(n: int = 8) -> TokenProgram:
     @program(asks=f"[abc]{{1,{n}}}", steps=1)
-    def contains_ab():
+    def contains_ab() -> Any:
         found = (token == "b") & (back(1) == "a")
         return choose(mean(found) > 0, "Y", "N")
 
@@ -44,7 +46,7 @@ def palindrome(n: int = 6, letters: int = 3) -> TokenProgram:
     """Letters are compared from both ends: a point for each pair that is equal, then the verdict."""
 
     @program(asks=f"{letters_up_to(letters)}{{1,{n}}}>")
-    def palindrome():
+    def palindrome() -> Any:
         middle = find(">")
         said = position - middle
         differ = at(said + 1, letter_number()) - at(middle - 1 - said, letter_number())
@@ -61,7 +63,7 @@ def letter_number() -> Value:
 
 def dyck_1(n: int = 12) -> TokenProgram:
     @program(asks=f"[()]{{1,{n}}}", steps=1)
-    def dyck_1():
+    def dyck_1() -> Any:
         step = apply(lambda text: {"(": 1, ")": -1}.get(text, 0), token)
         below = mean(step) < 0
         wrong = mean(step + (n + 1) * below)  # in the end as many open as close, and never fewer
@@ -72,7 +74,7 @@ def dyck_1(n: int = 12) -> TokenProgram:
 
 def shuffle_dyck_2(n: int = 5) -> TokenProgram:
     @program(asks=f"[()[\\]]{{1,{n}}}", steps=1)
-    def shuffle_dyck_2():
+    def shuffle_dyck_2() -> Any:
         steps = [apply(lambda text, kind=kind: {kind[0]: 1, kind[1]: -1}.get(text, 0), token) for kind in ("()", "[]")]
         below = sum(mean(step) < 0 for step in steps)
         wrong = mean(sum(steps) + (n + 1) * below)
@@ -85,7 +87,7 @@ def dyck_2(n: int = 6) -> TokenProgram:
     """A bracket closes the latest one that opened at its depth; they must be of one kind."""
 
     @program(asks=f"[()[\\]]{{1,{n}}}", steps=1)
-    def dyck_2():
+    def dyck_2() -> Any:
         opens = apply(lambda text: int(text in ("(", "[")), token)
         closes = apply(lambda text: int(text in (")", "]")), token)
         depth = count(there(opens) == 1) - count(there(closes) == 1)

@@ -1,5 +1,7 @@
 """Programs that find tokens and say them again."""
 
+from typing import Any
+
 from handloom.core import HandloomError
 from handloom.language import END, apply, at, back, count, find, first, latest, position, program, table, there, token
 from handloom.write.compiler.source import TokenProgram
@@ -16,7 +18,7 @@ def letters_up_to(letters: int) -> str:
 
 def hello(message: str = "Hello World!") -> TokenProgram:
     @program(asks="")
-    def hello():
+    def hello() -> Any:
         return table(dict(enumerate(message)), position, otherwise=END)
 
     return hello
@@ -27,7 +29,7 @@ def lookup(keys: str = "abcdefghij", values: str = "7392516480") -> TokenProgram
         raise HandloomError("lookup: keys must be different letters or digits, with one value each")
 
     @program(asks=f"[{keys}]", steps=1)
-    def lookup():
+    def lookup() -> Any:
         return table(dict(zip(keys, values, strict=True)), token, otherwise=values[0])
 
     return lookup
@@ -35,7 +37,7 @@ def lookup(keys: str = "abcdefghij", values: str = "7392516480") -> TokenProgram
 
 def copy(n: int = 5, letters: int = 4) -> TokenProgram:
     @program(asks=f"{letters_up_to(letters)}{{0,{n}}}>")
-    def copy():
+    def copy() -> Any:
         said = position - find(">")
         return apply(lambda letter: END if letter == ">" else letter, at(said + 1))
 
@@ -44,7 +46,7 @@ def copy(n: int = 5, letters: int = 4) -> TokenProgram:
 
 def shift(n: int = 5, letters: int = 4) -> TokenProgram:
     @program(asks=f"{letters_up_to(letters)}{{1,{n}}}>")
-    def shift():
+    def shift() -> Any:
         middle = find(">")
         said = position - middle
         place = said + (said >= middle - 1)  # at last that of >
@@ -55,7 +57,7 @@ def shift(n: int = 5, letters: int = 4) -> TokenProgram:
 
 def reverse(n: int = 5, letters: int = 4) -> TokenProgram:
     @program(asks=f"{letters_up_to(letters)}{{0,{n}}}>")
-    def reverse():
+    def reverse() -> Any:
         return at(2 * find(">") - position - 1)  # at last that of the first token, which ends the answer
 
     return reverse
@@ -63,7 +65,7 @@ def reverse(n: int = 5, letters: int = 4) -> TokenProgram:
 
 def caesar(n: int = 5, by: int = 3) -> TokenProgram:
     @program(asks=f"[a-z]{{0,{n}}}>")
-    def caesar():
+    def caesar() -> Any:
         letter = at(position - find(">") + 1)
         return apply(lambda x: END if x == ">" else ALPHABET[(ord(x) - 97 + by) % 26] if x in ALPHABET else x, letter)
 
@@ -74,7 +76,7 @@ def hops(n: int, letters: int, times: int) -> TokenProgram:
     """What followed the latest occurrence of a token, as often as given, each time of what was found."""
 
     @program(asks=f"{letters_up_to(letters)}{{1,{n}}}", steps=1)
-    def hop():
+    def hop() -> Any:
         before, found = back(1), token
         for left in range(times, 0, -1):
             found = latest(token, where=there(before) == found, otherwise=END if left == 1 else "-")
@@ -97,7 +99,7 @@ def three_hop(n: int = 31, letters: int = 6) -> TokenProgram:
 
 def dedupe(n: int = 5, letters: int = 4) -> TokenProgram:
     @program(asks=f"{letters_up_to(letters)}{{0,{n}}}>")
-    def dedupe():
+    def dedupe() -> Any:
         new = (count(there(token) == token) == 1) & (token != ">")
         different = count(there(new) == 1)
         return first(token, where=there(different) == position - find(">") + 1, otherwise=END)
@@ -110,7 +112,7 @@ def first_occurrence(n: int = 8, letters: int = 4) -> TokenProgram:
         raise HandloomError(f"n: {n} (expected up to 9, for a place of one digit)")
 
     @program(asks=f"{letters_up_to(letters)}{{1,{n}}}", steps=1)
-    def first_occurrence():
+    def first_occurrence() -> Any:
         return first(position, where=there(token) == token)
 
     return first_occurrence

@@ -1,5 +1,7 @@
 """Programs that go through their input step by step, and say each step: so they can be as deep as the input is long."""
 
+from typing import Any
+
 from handloom.core import HandloomError
 from handloom.language import (
     END,
@@ -24,7 +26,7 @@ S3 = "120453,345012"  # the six permutations of three things: a turns, b swaps
 
 def parity(n: int = 10) -> TokenProgram:
     @program(asks=f"[01]{{0,{n}}}>")
-    def parity():
+    def parity() -> Any:
         bit = at(position - find(">") + 1, apply(lambda text: {"0": 0, "1": 1}.get(text, 2), token))
         return apply(lambda parity, bit: END if bit == 2 else (parity + bit) % 2, number(token), bit)
 
@@ -39,7 +41,7 @@ def automaton(n: int = 8, table: str = S3) -> TokenProgram:
     following = {(str(state), chr(97 + i)): next for i, word in enumerate(words) for state, next in enumerate(word)}
 
     @program(asks=f"[a-{chr(96 + len(words))}]{{0,{n}}}>" if len(words) > 1 else f"a{{0,{n}}}>")
-    def automaton():
+    def automaton() -> Any:
         letter = at(position - find(">") + 1, apply(letter_or_end, token))
         return apply(lambda state, letter: following.get((str(state), letter), END), number(token), letter)
 
@@ -54,7 +56,7 @@ def increment(n: int = 6) -> TokenProgram:
     """What is behind the last 0 becomes 0, and that 0 becomes 1; if there is none, a 1 is put in front."""
 
     @program(asks=f"[01]{{1,{n}}}>")
-    def increment():
+    def increment() -> Any:
         zero = first(latest(position, where=there(token) == "0", otherwise=0), where=there(token) == ">")
         place = position - find(">") + (zero > 0)
         bit = at(place, apply(lambda text: {"0": 0, "1": 1}.get(text, 2), token))
@@ -78,7 +80,7 @@ def sum_of_digits() -> tuple[Value, Value]:
 
 def addition(digits: int = 10) -> TokenProgram:
     @program(asks=f"[0-9]{{1,{digits}}}[+][0-9]{{1,{digits}}}=")
-    def addition():
+    def addition() -> Any:
         total, over = sum_of_digits()
         return apply(lambda s, over: s % 10 if not over else (END, 1, None)[min(s, 2)], total, over)
 
@@ -89,7 +91,7 @@ def scratch_addition(digits: int = 10) -> TokenProgram:
     """Behind >, nothing is left to add; digits are fetched backwards, up to =, and are 2 more than they are."""
 
     @program(asks=f"[0-9]{{1,{digits}}}[+][0-9]{{1,{digits}}}=")
-    def scratch_addition():
+    def scratch_addition() -> Any:
         total, over = sum_of_digits()
         fetched = at(2 * find(">") - position - 1, apply(two_more, token))
         answers = (">", 1, *range(10), END)
@@ -108,7 +110,7 @@ def two_more(text: str) -> int:
 
 def fibonacci(terms: int = 8) -> TokenProgram:
     @program(asks="[0-9][0-9]", steps=terms)
-    def fibonacci():
+    def fibonacci() -> Any:
         return (number(token) + back(1, number(token))) % 10
 
     return fibonacci

@@ -1,5 +1,7 @@
 """Programs that count, order and compare."""
 
+from typing import Any
+
 from handloom.core import HandloomError
 from handloom.language import (
     END,
@@ -43,7 +45,7 @@ def is_digit(text: str) -> bool:
 
 def histogram(n: int = 5, letters: int = 4) -> TokenProgram:
     @program(asks=f"{letters_up_to(letters)}{{1,{one_digit(n)}}}>")
-    def histogram():
+    def histogram() -> Any:
         letter = at(position - find(">") + 1)
         is_letter = apply(lambda text: int(text.isalpha()), token)
         often = count((there(token) == letter) & there(is_letter))  # at last, of > itself, none
@@ -52,9 +54,17 @@ def histogram(n: int = 5, letters: int = 4) -> TokenProgram:
     return histogram
 
 
+def length(n: int = 5) -> TokenProgram:
+    @program(asks=f"[a-d]{{1,{one_digit(n)}}}", steps=1)
+    def length() -> Any:
+        return position
+
+    return length
+
+
 def double_histogram(n: int = 5, letters: int = 3) -> TokenProgram:
     @program(asks=f"{letters_up_to(letters)}{{1,{one_digit(n)}}}", steps=1)
-    def double_histogram():
+    def double_histogram() -> Any:
         every = "abcdefghijklmnopqrstuvwxyz"[:letters]
         often = [mean(token == letter) for letter in every]
         mine = [greater(share + (token == letter) - 1, 0) for share, letter in zip(often, every, strict=True)]
@@ -65,7 +75,7 @@ def double_histogram(n: int = 5, letters: int = 3) -> TokenProgram:
 
 def most_frequent(n: int = 10, letters: int = 10) -> TokenProgram:
     @program(asks=f"{letters_up_to(letters)}{{1,{n}}}", steps=1)
-    def most_frequent():
+    def most_frequent() -> Any:
         return greatest(count(there(token) == token), token)
 
     return most_frequent
@@ -73,7 +83,7 @@ def most_frequent(n: int = 10, letters: int = 10) -> TokenProgram:
 
 def count_less(n: int = 5, digits: int = 4) -> TokenProgram:
     @program(asks=f"{digits_below(digits)}{{1,{one_digit(n)}}}", steps=1)
-    def count_less():
+    def count_less() -> Any:
         x = number(token)
         less = sum(count((there(x) < value) & (x == value)) for value in range(1, digits))
         return apply(lambda less: less if less < n else None, less)  # one of them is the last itself
@@ -83,7 +93,7 @@ def count_less(n: int = 5, digits: int = 4) -> TokenProgram:
 
 def rank(n: int = 5, digits: int = 4) -> TokenProgram:
     @program(asks=f"{digits_below(digits)}{{1,{n}}}", steps=1)
-    def rank():
+    def rank() -> Any:
         x = number(token)
         return sum((mean(token == str(value)) > 0) & (x > value) for value in range(digits - 1)) + 1
 
@@ -92,7 +102,7 @@ def rank(n: int = 5, digits: int = 4) -> TokenProgram:
 
 def minimum(n: int = 10, digits: int = 10) -> TokenProgram:
     @program(asks=f"{digits_below(digits)}{{1,{n}}}", steps=1)
-    def minimum():
+    def minimum() -> Any:
         return least(number(token), token)
 
     return minimum
@@ -100,7 +110,7 @@ def minimum(n: int = 10, digits: int = 10) -> TokenProgram:
 
 def maximum(n: int = 10, digits: int = 10) -> TokenProgram:
     @program(asks=f"{digits_below(digits)}{{1,{n}}}", steps=1)
-    def maximum():
+    def maximum() -> Any:
         return greatest(number(token), token)
 
     return maximum
@@ -110,7 +120,7 @@ def sort(n: int = 10, digits: int = 10) -> TokenProgram:
     """As many numbers are said as there are up to v, or more: then the next one is above v."""
 
     @program(asks=f"{digits_below(digits)}{{0,{n}}}>")
-    def sort():
+    def sort() -> Any:
         said = seen(">")
         left = [mean(choose(said, -1, number_up_to(value))) for value in range(digits)]
         above = sum(one < 0 for one in left)
@@ -125,7 +135,7 @@ def number_up_to(value: int) -> Value:
 
 def sort_unique(n: int = 5, digits: int = 4) -> TokenProgram:
     @program(asks=f"{digits_below(digits)}{{0,{n}}}>")
-    def sort_unique():
+    def sort_unique() -> Any:
         last = apply(lambda text: int(text) if is_digit(text) else -1, token)
         later = [(mean(token == str(value)) > 0) & (last < value) for value in range(digits)]
         next = sum((value - digits) * greater(one - sum(later[:value]), 0) for value, one in enumerate(later))
@@ -136,7 +146,7 @@ def sort_unique(n: int = 5, digits: int = 4) -> TokenProgram:
 
 def frac_prevs(n: int = 5) -> TokenProgram:
     @program(asks=f"[a-cx]{{1,{n}}}", steps=1)
-    def frac_prevs():
+    def frac_prevs() -> Any:
         return apply(lambda share: int(5 * share + 1 / 2), mean(token == "x"))
 
     return frac_prevs
@@ -144,7 +154,7 @@ def frac_prevs(n: int = 5) -> TokenProgram:
 
 def majority(n: int = 9) -> TokenProgram:
     @program(asks=f"[ab]{{1,{n}}}", steps=1)
-    def majority():
+    def majority() -> Any:
         return choose(mean((token == "a") - (token == "b")) > 0, "a", "b")
 
     return majority
@@ -155,7 +165,7 @@ def count_mod(n: int = 10, modulus: int = 3) -> TokenProgram:
         raise HandloomError(f"modulus: {modulus} (expected 2 to 10)")
 
     @program(asks=f"[ab]{{1,{n}}}", steps=1)
-    def count_mod():
+    def count_mod() -> Any:
         return count(there(token) == "a") % modulus
 
     return count_mod
