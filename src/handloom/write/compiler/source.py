@@ -262,7 +262,8 @@ def traced(function: Callable[[], Any], line: Line) -> tuple[Value, dict[Value, 
             names.update({value: name for name, value in frame.f_locals.items() if isinstance(value, Value)})
 
     before = sys.getprofile()
-    sys.setprofile(look)
+    if before is None:  # a user's profiler stays in its place, and the variables have no names
+        sys.setprofile(look)
     try:
         answer = function()
     except HandloomError:
@@ -271,7 +272,8 @@ def traced(function: Callable[[], Any], line: Line) -> tuple[Value, dict[Value, 
         remedy = "use the words of the language, as in apply(lambda t: t in 'abc', token)"
         raise HandloomError(f"{line_of(error, function, line)}: {type(error).__name__}: {error}; {remedy}") from error
     finally:
-        sys.setprofile(before)
+        if before is None:
+            sys.setprofile(None)
     if answer is None:
         raise HandloomError(f"{line}: the function returns nothing; return the next token, or END")
     value = as_value(answer)
