@@ -20,7 +20,7 @@ import handloom as hl
 from command import output
 from foreign_models import assert_same_logits, gpt2, stirred
 from handloom.core import HandloomError
-from handloom.share.imports import import_model
+from handloom.share import import_model
 
 V, N, D, H, L = 27, 10, 24, 3, 2
 

@@ -42,7 +42,7 @@ def import_(
 
     from handloom.core import save
     from handloom.core.files import MODEL_FILE, check_place, check_suffix
-    from handloom.share.imports import import_model
+    from handloom.share import import_model
 
     path = output or Path(source.resolve().name).with_suffix(MODEL_FILE)
     check_place(path)

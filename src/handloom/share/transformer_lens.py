@@ -15,8 +15,8 @@ from handloom.core import Config, HandloomError
 from handloom.core import params as parameters
 from handloom.core.arrays import Array, Arrays
 from handloom.core.errors import shown
-from handloom.share.from_gpt2 import activation_of, same_dtype
-from handloom.share.tensors import Tensors
+from handloom.share.activations import activation_of
+from handloom.share.tensors import Tensors, same_dtype
 
 BUFFERS = ("attn.mask", "attn.IGNORE", "attn.rotary_sin", "attn.rotary_cos", "hook_tokens")
 OTHERS = ("mlp.W_gate", "attn._W_K", "attn.W_K_mem", "ln1_post.w")  # of layers that a Config of ours may not hold
