@@ -49,7 +49,7 @@ def run(session, rows):
 
 @pytest.mark.parametrize("dtype", TOLERANCE)
 @given(case=models_and_tokens())
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_every_site_of_every_config_is_as_in_a_trace(dtype, case):
     model, tokens = case
     model = model.astype(dtype)

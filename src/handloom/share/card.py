@@ -46,9 +46,9 @@ An answer to a prompt of n tokens has {0} tokens, which `generate` cannot know: 
 of prompt and answer together.
 """
 FLOAT64 = (
-    "- They need float64: loaded with `dtype=torch.float32` or less, the model may give wrong answers. transformers 5",
-    "  loads float64 by default; before it, pass `torch_dtype=torch.float64`. TransformerLens loads float32 by default:",
-    "  pass `dtype=torch.float64` to `TransformerBridge.boot_transformers`.",
+    "- They need float64: loaded with `dtype=torch.float32` or less, the model may give wrong answers.",
+    "  transformers 5 opens them as float64; before it, pass `torch_dtype=torch.float64`. TransformerLens takes",
+    "  float32 by default: pass `dtype=torch.float64` to `TransformerBridge.boot_transformers`.",
 )
 SHORT, LONG = 10, 100  # new tokens of the example: if nothing ends it, or if the model is large; and otherwise
 LARGE = 10**6  # parameters
