@@ -77,6 +77,10 @@ def test_sites_that_are_wanted_become_outputs_of_an_onnx_file(here):
         (("addition", "--to", "gguf", "-o", "x"), "no format 'gguf' to export to; the formats are gpt2, onnx, taotp"),
         (("addition", "--to", "gpt2", "-o", "x.onnx"), "x.onnx: its name is that of onnx (expected a folder)"),
         (("addition", "--to", "onnx", "-o", "x"), "expected a file that ends in .onnx); name it x.onnx"),
+        (
+            ("addition", "-o", "x.safetensors"),
+            "x.safetensors: its name is that of a file (expected a folder, or a file",
+        ),
         (("addition", "-o", "no/where"), "cannot write no/where: there is no folder no; make it first"),
         (("adition", "-o", "x"), "did you mean addition?"),
         (("addition", "-o", "taken"), "taken has mine.txt in it (expected a new or empty folder"),

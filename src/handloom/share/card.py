@@ -66,7 +66,8 @@ def card(name: str, model: Model, exported: Model, task: Task | Language | None,
 def what_it_is(model: Model, task: Task | Language | None) -> str:
     """Where the model came from, and its task, in a few sentences."""
     notes, program = model.notes, model.notes.get("program")
-    made = f"written by hand, the program `{program}`" if program else str(notes.get("made", "of unknown origin"))
+    origin = f"imported ({notes['imported']})" if "imported" in notes else "of unknown origin"
+    made = f"written by hand, the program `{program}`" if program else str(notes.get("made", origin))
     lines = [f"A small transformer, {made}, exported by handloom {__version__} in the GPT-2 layout."]
     if isinstance(noted := notes.get("task"), str):
         lines.append(f"Its task is `{noted}`.")

@@ -13,7 +13,7 @@ from handloom.core import Config, HandloomError, Model, Vocab
 from handloom.core.arrays import Arrays
 from handloom.core.checks import whole
 from handloom.core.errors import shown
-from handloom.core.files import MODEL_FILE, as_path, entry_of
+from handloom.core.files import MODEL_FILE, as_path, entry_of, what_is
 from handloom.core.finding import CHECKPOINTS
 from handloom.share.characters import read_tokens
 from handloom.share.folders import NUMBERS
@@ -28,6 +28,8 @@ Choices = dict[str, Any]  # activation, eps, norm, heads, as far as they are giv
 
 def load_checkpoint(file: Path, tokens: str | os.PathLike[str] | None, choices: Choices) -> Model:
     """A Model from a file of weights, with what `import_model` was given."""
+    if what_is(file) == "nothing":
+        raise HandloomError(f"{file}: no such file or folder")
     try:
         config, arrays, notes = read_checkpoint(file, choices)
         if tokens is None:

@@ -14,13 +14,14 @@ from typing import Any
 
 from handloom.core import HandloomError, Model
 from handloom.core.errors import shown
-from handloom.core.files import as_path
-from handloom.core.finding import FoundModel, find
+from handloom.core.files import MODEL_FILE, as_path
+from handloom.core.finding import CHECKPOINTS, FoundModel, find
 from handloom.core.registry import offered
 from handloom.core.trace import Want
 from handloom.share.gpt2_folder import write_gpt2
 
 ONNX, TAOTP = ".onnx", ".taotp"
+FILES_ELSEWHERE = (MODEL_FILE, *CHECKPOINTS, ".gguf", ".json", ".txt", ".zip")  # no names for a folder
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,11 @@ def export(
 def check_format(path: Path, to: str | None) -> str:
     """The format that is asked for; the name of a file must end as that kind does."""
     told = {ONNX: "onnx", TAOTP: "taotp"}.get(path.suffix.lower(), "gpt2")
+    if path.suffix.lower() in FILES_ELSEWHERE:
+        raise HandloomError(
+            f"{path}: its name is that of a file (expected a folder, or a file that ends in {ONNX} or {TAOTP}); "
+            f"name it {path.stem}"
+        )
     if to is None:
         return told
     if not isinstance(to, str) or to not in FORMATS:
