@@ -30,7 +30,7 @@ def export(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write a model for other tools, checked: transformers, ONNX, or text.
+    """Write a model for other tools, checked: transformers and TransformerLens, ONNX, or text.
 
     \b
     handloom export addition:digits=3 --to gpt2 -o adder/

@@ -31,7 +31,7 @@ def import_(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Import a model: a folder of GPT-2's layout, a checkpoint of nanoGPT or makemore, a TransformerLens state dict.
+    """Import a model: a folder of GPT-2's or LLaMA's layout, a checkpoint of nanoGPT, makemore or TransformerLens.
 
     \b
     handloom import gpt2/ -o gpt2.safetensors
