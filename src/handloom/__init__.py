@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from handloom.learn import sample as sample
     from handloom.learn import train as train
     from handloom.share import export as export
+    from handloom.share import import_model as import_model
     from handloom.tasks import Certificate as Certificate
     from handloom.tasks import Language as Language
     from handloom.tasks import Task as Task
@@ -58,7 +59,7 @@ MODULE_OF = {
     **dict.fromkeys(TASKS.split(), "handloom.tasks"),
     **dict.fromkeys(("resume", "sample", "train"), "handloom.learn"),
     "compile": "handloom.write.compiler",
-    "export": "handloom.share",
+    **dict.fromkeys(("export", "import_model"), "handloom.share"),
     "discover": "handloom.discover",  # the package itself, which can be called
     "program": "handloom.write",
     "read": "handloom.read",  # the module itself

@@ -61,12 +61,26 @@ def test_the_name_of_the_output_tells_the_format(here):
     assert (here / "folder" / "config.json").exists()
 
 
+def test_sites_that_are_wanted_become_outputs_of_an_onnx_file(here):
+    import onnx
+
+    export(ADDER, "a.onnx", want="0.pattern")
+    output("export", "addition:digits=2", "-o", "b.onnx", "--want", "0.pattern", "--want", "*.z", cwd=here)
+    outputs = [[value.name for value in onnx.load(name).graph.output] for name in ("a.onnx", "b.onnx")]
+    assert outputs[0] == ["logits", "0.pattern"]
+    assert outputs[1] == ["logits", "0.pattern", *(f"{i}.z" for i in range(ADDER.config.layers))]
+
+
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
         (("addition", "--to", "gguf", "-o", "x"), "no format 'gguf' to export to; the formats are gpt2, onnx, taotp"),
         (("addition", "--to", "gpt2", "-o", "x.onnx"), "x.onnx: its name is that of onnx (expected a folder)"),
         (("addition", "--to", "onnx", "-o", "x"), "expected a file that ends in .onnx); name it x.onnx"),
+        (
+            ("addition", "-o", "x.safetensors"),
+            "x.safetensors: its name is that of a file (expected a folder, or a file",
+        ),
         (("addition", "-o", "no/where"), "cannot write no/where: there is no folder no; make it first"),
         (("adition", "-o", "x"), "did you mean addition?"),
         (("addition", "-o", "taken"), "taken has mine.txt in it (expected a new or empty folder"),
@@ -74,8 +88,8 @@ def test_the_name_of_the_output_tells_the_format(here):
         (("addition", "-o", "other"), "other is not an export of handloom"),
         (("addition", "-o", "x", "--dtype", "float16"), "dtype='float16' must be float32 or float64"),
         (("book/sort", "-o", "x"), "the GPT-2 layout would not do what the model does: in float64"),
-        (("book/search", "-o", "x"), "the GPT-2 layout would not do what the model does: in float64"),
         (("tiny-addition", "-o", "x", "--dtype", "float32"), "would not do what the model does: in float32"),
+        (("addition", "-o", "x", "--want", "0.z"), "want=['0.z'] names outputs of an ONNX file, and this is gpt2"),
         (("addition",), "Missing option '-o'"),
     ],
 )
@@ -208,7 +222,8 @@ def test_a_user_may_choose_the_dtype(here):
         export(ADDER, dtype, dtype=dtype)
         assert content(here / dtype, "config.json")["dtype"] == dtype
         assert load_file(here / dtype / "model.safetensors")["transformer.wte.weight"].dtype == dtype
-    assert "They need float64" in (here / "float64" / "README.md").read_text()
+    assert "They need float64: loaded with `dtype=torch.float32`" in (here / "float64" / "README.md").read_text()
+    assert "They need" not in (here / "float32" / "README.md").read_text()
 
 
 def test_a_norm_without_eps_gets_the_least_there_is(here):

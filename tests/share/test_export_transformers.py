@@ -14,6 +14,7 @@ from draws import assert_close, configs, random_model
 from handloom.core import generate, reference
 from handloom.core.config import CHOICES
 from handloom.core.decoding import check_steps
+from handloom.core.registry import offered
 from handloom.share.agreement import stream_length
 from handloom.share.fitting import add_unknown, fit_gpt2
 from handloom.share.gpt2_folder import contents, write_folder
@@ -30,7 +31,9 @@ REFUSED = {
     "book/search": WRONG,
     "exercise/sort-golden": CLOSE,
 }
-LARGE = ("book/addition", "unpadded-addition", "book/lookup-untied")  # seconds each: in the slow test
+LARGE = ("book/addition", "unpadded-addition", "book/lookup-untied", "sort", "search", "exercise/sort-digits")
+LARGE += ("addition:digits=10",)  # seconds each: in the slow test
+COMPILED = [name for name in offered("programs") if name.startswith("compiled/")]
 TOLERANCE = 1e-4  # of the largest logit
 
 
@@ -107,10 +110,10 @@ def test_a_program_does_the_same_in_transformers_or_is_refused(here, transformer
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_a_program_generates_the_same_texts_on_a_thousand_prompts(here, transformers, case):
-    model, task = hl.program(case.name), hl.task_of(hl.program(case.name))
-    if case.name in REFUSED:
+@pytest.mark.parametrize("name", [*(case.name for case in CASES), *COMPILED])
+def test_a_program_generates_the_same_texts_on_a_thousand_prompts(here, transformers, name):
+    model, task = hl.program(name), hl.task_of(hl.program(name))
+    if name in REFUSED:
         with pytest.raises(hl.HandloomError, match="the GPT-2 layout would not do what the model does"):
             hl.export(model, "x")
         return
@@ -160,7 +163,7 @@ FITTING = {"place": "pre", "causal": True, "gated": False}
 
 
 @given(st.data(), st.sampled_from(["table", "sinusoid", "none"]), st.integers(0, 2**32 - 1))
-@settings(max_examples=30)
+@settings(max_examples=15)
 def test_any_model_that_fits_has_the_same_logits_in_transformers(tmp_path_factory, transformers, data, positions, seed):
     """norm × activation × positions × biases × sizes × tied; none of the changes is seen in the logits."""
     config = data.draw(configs(positions=positions, **FITTING))

@@ -20,7 +20,7 @@ from command import output
 from foreign_models import assert_same_logits, change_json, gpt2, gpt2_folder, logits_of, stirred
 from handloom.core import Config, HandloomError, Model, Vocab, params
 from handloom.core.reference import ACTIVATIONS
-from handloom.share.from_gpt2 import ACTIVATION_OF
+from handloom.share.activations import OUR_NAME
 from handloom.share.gpt2 import gpt2_config, gpt2_tensors
 from handloom.share.tokenizer import tokenizer_config, tokenizer_json
 
@@ -66,10 +66,10 @@ def test_halves_become_float32_and_doubles_stay(tmp_path, dtype):
 
 def test_every_activation_that_is_read_is_the_one_of_transformers():
     x = torch.linspace(-6, 6, 1001, dtype=torch.float64)
-    known = [name for name in ACTIVATION_OF if name in ACT2FN]
+    known = [name for name in OUR_NAME if name in ACT2FN]
     assert {"gelu_new", "gelu", "gelu_pytorch_tanh", "gelu_fast", "relu", "silu", "swish", "linear"} <= set(known)
     for name in known:
-        ours = ACTIVATIONS[ACTIVATION_OF[name]](x.numpy())
+        ours = ACTIVATIONS[OUR_NAME[name]](x.numpy())
         assert np.abs(ours - ACT2FN[name](x).numpy()).max() < 1e-6, name
 
 

@@ -20,7 +20,7 @@ import handloom as hl
 from command import output
 from foreign_models import assert_same_logits, gpt2, stirred
 from handloom.core import HandloomError
-from handloom.share.imports import import_model
+from handloom.share import import_model
 
 V, N, D, H, L = 27, 10, 24, 3, 2
 
@@ -251,18 +251,21 @@ def test_the_line_for_a_pickle_makes_json_that_is_read(here):
 class Lens(nn.Module):
     """A HookedTransformer: weights by head, and the names of TransformerLens."""
 
-    def __init__(self, norm="LN", attention_only=False, rotary=None):
+    def __init__(self, norm="LN", attention_only=False, rotary=None, gated=False, shared=False):
         super().__init__()
         self.norm, self.rotary, K = norm, rotary, 8
         shapes = {"embed.W_E": (V, D), "unembed.W_U": (D, V), "unembed.b_U": (V,)}
         shapes |= {} if rotary else {"pos_embed.W_pos": (N, D)}
         for i in range(L):
             at = f"blocks.{i}."
-            shapes |= {f"{at}attn.W_{x}": (H, D, K) for x in "QKV"} | {f"{at}attn.b_{x}": (H, K) for x in "QKV"}
+            for x in "QKV":
+                front, count = ("_", 1) if shared and x != "Q" else ("", H)  # one head of keys and values for all
+                shapes |= {f"{at}attn.{front}W_{x}": (count, D, K), f"{at}attn.{front}b_{x}": (count, K)}
             shapes |= {at + "attn.W_O": (H, K, D), at + "attn.b_O": (D,)}
             if not attention_only:
                 shapes |= {at + "mlp.W_in": (D, 30), at + "mlp.b_in": (30,)}
                 shapes |= {at + "mlp.W_out": (30, D), at + "mlp.b_out": (D,)}
+                shapes |= {at + "mlp.W_gate": (D, 30)} if gated else {}
         for place in ("blocks.0.ln1", "blocks.0.ln2", "blocks.1.ln1", "blocks.1.ln2", "ln_final"):
             if norm in ("LN", "RMS") and not (attention_only and "ln2" in place):
                 shapes |= {place + ".w": (D,)} | ({place + ".b": (D,)} if norm == "LN" else {})
@@ -296,6 +299,11 @@ class Lens(nn.Module):
         a, b = x.chunk(2, -1)
         return torch.cat([a * angles.cos() - b * angles.sin(), b * angles.cos() + a * angles.sin()], -1)
 
+    def projected(self, y, at, c):
+        front = "" if f"{at}W_{c}" in self.p else "_"
+        value = torch.einsum("btd,hdk->bthk", y, self.p[f"{at}{front}W_{c}"]) + self.p[f"{at}{front}b_{c}"]
+        return value.expand(-1, -1, H, -1)
+
     def forward(self, ids):
         p = self.p
         x = p["embed/W_E"][ids]
@@ -303,13 +311,15 @@ class Lens(nn.Module):
         for i in range(L):
             at = f"blocks/{i}/"
             y = self.normed(x, at + "ln1")
-            q, k, v = (torch.einsum("btd,hdk->bthk", y, p[f"{at}attn/W_{c}"]) + p[f"{at}attn/b_{c}"] for c in "QKV")
+            q, k, v = (self.projected(y, f"{at}attn/", c) for c in "QKV")
             z = attention(y, self.turned(q).flatten(2), self.turned(k).flatten(2), v.flatten(2))
             x = x + z @ p[at + "attn/W_O"].flatten(0, 1) + p[at + "attn/b_O"]
             if at + "mlp/W_in" in p:
-                hidden = F.gelu(
-                    self.normed(x, at + "ln2") @ p[at + "mlp/W_in"] + p[at + "mlp/b_in"], approximate="tanh"
-                )
+                y = self.normed(x, at + "ln2")
+                if at + "mlp/W_gate" in p:
+                    hidden = F.silu(y @ p[at + "mlp/W_gate"]) * (y @ p[at + "mlp/W_in"]) + p[at + "mlp/b_in"]
+                else:
+                    hidden = F.gelu(y @ p[at + "mlp/W_in"] + p[at + "mlp/b_in"], approximate="tanh")
                 x = x + hidden @ p[at + "mlp/W_out"] + p[at + "mlp/b_out"]
         return self.normed(x, "ln_final") @ p["unembed/W_U"] + p["unembed/b_U"]
 
@@ -325,6 +335,7 @@ class Lens(nn.Module):
         ({"norm": None}, {"norm": "none"}),
         ({"attention_only": True}, {}),
         ({"rotary": 10_000.0}, {"activation": "gelu_new"}),
+        ({"norm": "RMS", "rotary": 10_000.0, "gated": True, "shared": True}, {}),
     ],
 )
 def test_a_state_dict_of_transformer_lens_gives_the_same_logits(here, made, given, ending):
@@ -348,7 +359,9 @@ def test_a_bias_of_the_unembedding_that_is_zero_and_a_tied_table_are_seen(here):
 @pytest.mark.parametrize(
     ("change", "given", "complaint"),
     [
-        ({"blocks.0.mlp.W_gate": torch.ones(D, 30)}, {}, "mlp.W_gate is of a kind of layer"),
+        ({"blocks.0.mlp.W_gate": torch.ones(D, 31)}, {}, r"layers.0.W_gate has shape \(24, 31\)"),
+        ({"blocks.0.attn._W_K": torch.ones(2, D, 8)}, {}, "kv_heads=2 must be a divisor of heads=3"),
+        ({"blocks.0.ln1_post.w": torch.ones(D)}, {}, "ln1_post.w is of a kind of layer that no Config has"),
         ({"blocks.0.attn.W_O": torch.ones(2, 2)}, {}, r"layers.0.W_O has shape \(2, 2\)"),
         ({"embed.W_E": torch.ones(4)}, {}, "W_E has shape"),
         ({"blocks.999999.attn.W_Q": torch.ones(1)}, {}, "missing"),
@@ -380,3 +393,11 @@ def test_what_a_folder_tells_cannot_be_given(here):
     (here / "t.txt").write_text("".join(chr(200 + i) for i in range(50)))
     assert import_model("gpt2", "t.txt").vocab.tokens[3] == chr(203)
     assert np.isfinite(import_model("gpt2", "t.txt").params["W_E"]).all()
+
+
+def test_a_checkpoint_that_is_loaded_and_a_source_that_is_not_there_get_one_line(here):
+    torch.save({"a": torch.ones(2)}, "model.pt")
+    with pytest.raises(HandloomError, match=r"is a checkpoint of another tool .* make it one with import_model$"):
+        hl.load("model.pt")
+    assert "(handloom import CHECKPOINT -o MODEL)" in output("info", "model.pt", cwd=here, code=2)
+    assert output("import", "nothing", cwd=here, code=2) == "handloom: nothing: no such file or folder\n"

@@ -145,6 +145,21 @@ def test_a_model_file_keeps_the_tokenizer(here):
     assert "tokenizer" not in hl.program("hello").vocab.to_json()
 
 
+@pytest.mark.parametrize("make", [older_files, newer_files, more_tokens, cut_and_padded, word_level, unigram])
+def test_an_imported_model_is_exported_with_its_tokenizer(here, make):
+    folder_with(make, here / "came in")
+    assert hl.export("came in", "goes out").different == 0
+    before, after = (AutoTokenizer.from_pretrained(here / name) for name in ("came in", "goes out"))
+    for text in ODD:
+        ids = before.encode(text)
+        assert after.encode(text) == ids, text
+        assert after.decode(ids) == before.decode(ids)
+        assert after.decode(ids, skip_special_tokens=True) == before.decode(ids, skip_special_tokens=True)
+    card = (here / "goes out" / "README.md").read_text()
+    assert "imported (gpt2 folder)" in card
+    assert hl.load("goes out").vocab.tokens == hl.load("came in").vocab.tokens
+
+
 def test_a_format_is_refused_for_pieces_of_a_tokenizer(here):
     folder_with(newer_files, here / "gpt2")
     line = output("run", "gpt2", "a", "--format", "[ab]+", cwd=here, code=2)

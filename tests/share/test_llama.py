@@ -205,7 +205,7 @@ NO_UNEMBEDDING = {"lm_head.weight": None}
         ({"rope_parameters": [1]}, {}, r"rope_parameters=\[1\] cannot be read"),
         ({"rope_parameters": {"partial_rotary_factor": 0.5}}, {}, "partial_rotary_factor=0.5 turns part of a head"),
         ({"rope_parameters": {"rope_theta": "x"}}, {}, "rotary_base='x' must be a finite number"),
-        ({"hidden_act": "quick_gelu"}, {}, "hidden_act='quick_gelu' is not known .expected silu"),
+        ({"hidden_act": "quick_gelu"}, {}, "activation 'quick_gelu' is not one that handloom has"),
         ({"hidden_size": None}, {}, "hidden_size is missing from the config"),
         ({"hidden_size": -3}, {}, "hidden_size=-3 must be a whole number of at least 1"),
         ({"hidden_size": 25, "head_dim": None}, {}, "hidden_size=25 is not a multiple of num_attention_heads=4"),

@@ -19,8 +19,9 @@ import handloom as hl
 from command import modules_after
 from draws import assert_close, models_and_tokens, random_model, with_config
 from handloom.core import Config, HandloomError, Model, Vocab, params, reference, sites
-from handloom.share.onnx_check import Row, differs, margins, rounding_of_logits, rows_for
+from handloom.share.onnx_check import check_onnx, differs, margins, rounding_of_logits
 from handloom.share.onnx_file import onnx_bytes, write_onnx
+from handloom.share.rows import Row, known_task_of, rows_for
 from programs import CASES
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "onnx"
@@ -48,7 +49,7 @@ def run(session, rows):
 
 @pytest.mark.parametrize("dtype", TOLERANCE)
 @given(case=models_and_tokens())
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_every_site_of_every_config_is_as_in_a_trace(dtype, case):
     model, tokens = case
     model = model.astype(dtype)
@@ -76,7 +77,7 @@ def test_programs_predict_the_same_tokens(name, dtype):
     data = onnx_bytes(model.astype(dtype))
     onnx.checker.check_model(onnx.load_from_string(data), full_check=True)
     session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
-    for row in rows_for(model)[::40]:
+    for row in rows_for(model, known_task_of(model, None), 100)[::40]:
         logits = run(session, [row.tokens])["logits"][0].astype(float)
         expected = reference.forward(model, row.tokens)[0]
         rounding = 100 * rounding_of_logits(model, row, expected, eps)
@@ -191,22 +192,21 @@ def test_a_changed_token_is_found_and_rounding_forgiven():
     best, eps = logits.argmax(-1), float(np.finfo("float32").eps)
     other = logits.copy()
     other[1, (best[1] + 1) % 7] = other[1].max() + 1e-9
-    assert not differs(model, Row(tokens, []), logits, eps)
-    assert differs(model, Row(tokens, []), other, eps)
-    assert not differs(model, Row(tokens, best[2:].tolist()), other, eps)  # before the answer
-    assert differs(model, Row(tokens, best[1:].tolist()), other, eps)
+    assert not differs(model, Row(tokens, 4), logits, eps)
+    assert differs(model, Row(tokens, 4), other, eps)
+    assert not differs(model, Row(tokens, 2, best[2:].tolist()), other, eps)  # before the answer
+    assert differs(model, Row(tokens, 3, best[1:].tolist()), other, eps)
     tied = model.with_(params={name: np.zeros_like(array) for name, array in model.flat.items()})
-    assert not differs(tied, Row(tokens, []), other, eps)  # all logits are equal: rounding decides
-    assert differs(tied, Row(tokens, [0, 0, 0]), other, eps)  # and a right answer by luck must stay
+    assert not differs(tied, Row(tokens, 4), other, eps)  # all logits are equal: rounding decides
+    assert differs(tied, Row(tokens, 3, [0, 0, 0]), other, eps)  # and a right answer by luck must stay
 
 
 def test_a_graph_that_is_not_the_models_is_refused():
     model = hl.program("min:n=5")
     swapped = model.with_(params=model.flat | {"W_E": model.flat["W_E"][::-1].copy()})
-    from handloom.share.onnx_check import check_onnx
 
-    with pytest.raises(HandloomError, match=r"predicts other tokens than the model on \d+ of 74 inputs"):
-        check_onnx(onnx_bytes(swapped), model, np.dtype("float64"))
+    with pytest.raises(HandloomError, match=r"predicts other tokens than the model on \d+ of 100 inputs"):
+        check_onnx(onnx_bytes(swapped), model, np.dtype("float64"), hl.task_of(model))
 
 
 def test_models_without_a_task_are_checked_on_random_tokens(here):
@@ -218,7 +218,7 @@ def test_models_without_a_task_are_checked_on_random_tokens(here):
 def test_large_models_are_checked_on_fewer_tokens():
     config = Config(vocab=50_000, block=1024, d_model=400)
     model = Model(config, params.zeros(config, "float32"), Vocab.numbers(50_000))
-    assert sum(len(row.tokens) for row in rows_for(model)) <= 100
+    assert sum(len(row.tokens) for row in rows_for(model, None)) <= 100
 
 
 def test_writing_needs_no_torch(here):

@@ -20,9 +20,8 @@ class Handloom(Commands):
 
     package = __name__
     names = (
-        *("run", "info", "certify", "write", "compile", "export"),
+        *("run", "info", "certify", "write", "compile", "export", "import"),
         *("tasks", "learn", "resume", "sample", "score", "runs", "curves", "heatmap"),
-        "import",
         *("discover", "records", "tour"),
     )
 

@@ -31,7 +31,7 @@ def import_(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Import a model: a folder of GPT-2's layout, a checkpoint of nanoGPT or makemore, a TransformerLens state dict.
+    """Import a model: a folder of GPT-2's or LLaMA's layout, a checkpoint of nanoGPT, makemore or TransformerLens.
 
     \b
     handloom import gpt2/ -o gpt2.safetensors
@@ -42,7 +42,7 @@ def import_(
 
     from handloom.core import save
     from handloom.core.files import MODEL_FILE, check_place, check_suffix
-    from handloom.share.imports import import_model
+    from handloom.share import import_model
 
     path = output or Path(source.resolve().name).with_suffix(MODEL_FILE)
     check_place(path)

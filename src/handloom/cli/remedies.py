@@ -17,6 +17,7 @@ WORDS = {
     "judge samples": "handloom sample MODEL",
     "train": "handloom learn TASK",
     "discover": "handloom discover PROBLEM",
+    "import": "handloom import CHECKPOINT -o MODEL",
 }
 
 

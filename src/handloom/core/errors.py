@@ -27,6 +27,7 @@ Action = Literal[
     "judge samples",
     "train",
     "discover",
+    "import",
 ]
 Remedy = tuple[Action, str]  # what to do, and with what: a path, or nothing
 

@@ -21,6 +21,7 @@ from handloom.core.registry import offered
 
 LAST = "model.safetensors"  # the newest model of a run
 CONFIG = "config.json"  # of a folder of another tool
+CHECKPOINTS = (".pt", ".pth", ".bin", ".ckpt")  # of other tools
 
 
 class FoundModel(NamedTuple):
@@ -72,6 +73,11 @@ def load(path: str | os.PathLike[str]) -> Model:
     config.json, as Hugging Face saves a model. All of it is checked: names, shapes, dtypes, finite values, and that a
     model file is as it was saved."""
     file = model_file(as_path(path))
+    if file.suffix in CHECKPOINTS and what_is(file) == "file":
+        raise HandloomError(
+            f"{file} is a checkpoint of another tool (expected a model file); make it one with import_model",
+            ("import", ""),
+        )
     reader = {".taotp": "load_taotp"}.get(file.suffix) if what_is(file) != "folder" else "load_folder"
     model: Model = offered(reader)(file) if reader else files.load_file(file)
     return model

@@ -7,38 +7,25 @@ rounding may decide. Otherwise, as of a trained model, both must predict the sam
 hundred, where rounding decides between two tokens.
 """
 
+import math
 from collections import defaultdict
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from handloom.core import HandloomError, Model, params, reference, sites
+from handloom.core import HandloomError, Model, reference, sites
 from handloom.core.arrays import Array
 from handloom.core.errors import shown
+from handloom.share.rows import FEWER, Row, inputs_of, rows_for
 from handloom.tasks import Certificate, Language, Task, certify
-from handloom.tasks.certify import answered, some_inputs
-from handloom.tasks.language import example_of
 from handloom.tasks.task import Ids
 
-INPUTS, FEWER = 500, 50  # to run: as many as WORK allows, but not less than FEWER if MORE_WORK allows these
-WORK, MORE_WORK = 10**7, 2 * 10**8  # inputs times positions times parameters; a second runs 5 · 10⁷
-LONGEST_WORK = 2 * 10**9  # tokens of the longest row times parameters
 DECIDED_BY_ROUNDING = 0.01  # the greatest part of rows that may be
 BLUR = 2.0  # a rounding error, in units of eps: libraries sum in other orders
 MULTIPLIED = ("ln1", "ln2", "ln_final", ".q", ".pattern", ".z", ".mlp_post")  # sites
 CLOSE = 2e-5  # float32 will do if no logit has an error of more than this part of the largest in its row
-
-
-@dataclass(frozen=True)
-class Row:
-    """Tokens, and the right predictions at the last of them; or if they are not known, how many count."""
-
-    tokens: Ids
-    last: int
-    answer: Ids | None = None
 
 
 @dataclass(frozen=True)
@@ -59,10 +46,13 @@ class Agreement:
         return f"{self.certificate}; {same}" if self.certificate else same
 
 
-def check_agreement(model: Model, exported: Model, task: Task | Language | None) -> Agreement:
-    """Run both; an error if the exported model predicts something else, or if rounding decides what it predicts."""
+def check_agreement(model: Model, exported: Model, task: Task | Language | None, close: float = math.inf) -> Agreement:
+    """Run both; an error if the exported model predicts something else, if rounding decides what it predicts, or if a
+    logit is off by more than `close`, as a part of the largest in its row."""
     with np.errstate(all="ignore"):  # weights may be too large for float32: the logits tell
         found, right = compare(model, exported, rows_for(model, task))
+        if found.off > close:
+            raise HandloomError(f"in {exported.dtype} logits are off by up to {found.off:.0e} of the largest")
         certificate = certificate_of(exported, task)
         strict = right or (certificate is not None and model.notes.get("made") in ("written", "compiled"))
         tolerated = 0.0 if strict else DECIDED_BY_ROUNDING
@@ -95,29 +85,6 @@ def certificate_of(model: Model, task: Task | Language | None) -> Certificate | 
     with suppress(HandloomError):  # the task accepts answers near the right one, or does not fit into the block
         return certify(model, replace(task, vocab=model.vocab), samples=samples)
     return None
-
-
-def inputs_of(model: Model) -> int:
-    """How many inputs take a moment."""
-    one = model.config.block * params.size(model.config)
-    return min(INPUTS, max(WORK // one, min(FEWER, MORE_WORK // one), 1))
-
-
-def rows_for(model: Model, task: Task | Language | None) -> list[Row]:
-    """Rows of tokens to run: of the task, or else random ones. One model always has the same."""
-    config, rng, rows = model.config, np.random.default_rng(0), []
-    longest = min(config.block, max(1, LONGEST_WORK // params.size(model.config)))
-    if task is not None and model.vocab.tokens[: len(task.vocab)] == task.vocab.tokens:
-        pairs = [example_of(task, rng) for _ in range(inputs_of(model))]
-        if isinstance(task, Task):
-            hard = [(prompt, answered(task, prompt)) for prompt in islice(some_inputs(task), len(pairs) // 2)]
-            pairs[: len(hard)] = hard
-        known = isinstance(task, Task)
-        rows = [Row([*prompt, *answer[:-1]], len(answer), answer if known else None) for prompt, answer in pairs]
-    if fitting := {tuple(row.tokens): row for row in rows if len(row.tokens) <= longest}:
-        return [*fitting.values()]
-    lengths = rng.integers(1, longest + 1, inputs_of(model)).tolist()
-    return [Row(rng.integers(0, config.vocab, length).tolist(), length) for length in lengths]
 
 
 def compare(model: Model, exported: Model, rows: list[Row]) -> tuple[Agreement, bool]:

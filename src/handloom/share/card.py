@@ -7,7 +7,6 @@ from handloom.core import Model
 from handloom.core.decoding import check_decode_steps, check_steps
 from handloom.core.params import size
 from handloom.share.agreement import Agreement
-from handloom.share.tokenizer import own_tokenizer
 from handloom.tasks import Language, Task
 
 HEAD = """\
@@ -46,6 +45,11 @@ LENGTH = """
 An answer to a prompt of n tokens has {0} tokens, which `generate` cannot know: pass `max_length`, the number of tokens
 of prompt and answer together.
 """
+FLOAT64 = (
+    "- They need float64: loaded with `dtype=torch.float32` or less, the model may give wrong answers.",
+    "  transformers 5 opens them as float64; before it, pass `torch_dtype=torch.float64`. TransformerLens takes",
+    "  float32 by default: pass `dtype=torch.float64` to `TransformerBridge.boot_transformers`.",
+)
 SHORT, LONG = 10, 100  # new tokens of the example: if nothing ends it, or if the model is large; and otherwise
 LARGE = 10**6  # parameters
 
@@ -62,7 +66,8 @@ def card(name: str, model: Model, exported: Model, task: Task | Language | None,
 def what_it_is(model: Model, task: Task | Language | None) -> str:
     """Where the model came from, and its task, in a few sentences."""
     notes, program = model.notes, model.notes.get("program")
-    made = f"written by hand, the program `{program}`" if program else str(notes.get("made", "of unknown origin"))
+    origin = f"imported ({notes['imported']})" if "imported" in notes else "of unknown origin"
+    made = f"written by hand, the program `{program}`" if program else str(notes.get("made", origin))
     lines = [f"A small transformer, {made}, exported by handloom {__version__} in the GPT-2 layout."]
     if isinstance(noted := notes.get("task"), str):
         lines.append(f"Its task is `{noted}`.")
@@ -91,7 +96,7 @@ def example_prompt(model: Model, task: Task | Language | None) -> str:
     """A text to continue: an input of the task, the empty text if a token begins every text, or any."""
     if isinstance(task, Task):
         return task.example()
-    if own_tokenizer(model.vocab):
+    if model.vocab.tokenizer:
         return "Hello"
     return "" if model.vocab.bos is not None else model.vocab.tokens[0]
 
@@ -108,7 +113,7 @@ def generation_limit(model: Model) -> dict[str, int]:
 def checks(exported: Model, agreement: Agreement) -> list[str]:
     lines = [f"- The weights in this folder, in {exported.dtype}, were checked when they were written: {agreement}."]
     if exported.dtype == "float64":
-        lines.append("- They need float64: before transformers 5, load them with `torch_dtype=torch.float64`.")
+        lines += FLOAT64
     lines.append("- Positions count from the first token: pad on the left, with an attention mask, or not at all.")
     lines.append(f"- A prompt with its answer has up to {exported.config.block + 1} tokens.")
     return lines

@@ -1,8 +1,5 @@
 """Weights in one file: a checkpoint of nanoGPT, of makemore, or a state dict of TransformerLens.
 
-    load_checkpoint("ckpt.pt", tokens="input.txt")              # nanoGPT: weights and sizes
-    load_checkpoint("model.pt", tokens="names.txt", heads=4)    # makemore: weights only
-
 A state dict does not tell all that a model computes. What it leaves open is given, or is the default of the tool whose
 names it has; the notes of the Model list what was assumed.
 """
@@ -16,7 +13,8 @@ from handloom.core import Config, HandloomError, Model, Vocab
 from handloom.core.arrays import Arrays
 from handloom.core.checks import whole
 from handloom.core.errors import shown
-from handloom.core.files import as_path, entry_of
+from handloom.core.files import MODEL_FILE, as_path, entry_of, what_is
+from handloom.core.finding import CHECKPOINTS
 from handloom.share.characters import read_tokens
 from handloom.share.folders import NUMBERS
 from handloom.share.from_gpt2 import from_gpt2, own_name
@@ -24,25 +22,14 @@ from handloom.share.gpt2 import LAYER, TABLES
 from handloom.share.tensors import Tensors, as_tensors, load_torch, open_file
 from handloom.share.transformer_lens import from_transformer_lens, is_transformer_lens
 
-SAFE, TORCH = (".safetensors",), (".pt", ".pth", ".bin", ".ckpt")
 STATE_DICT = "state dict"  # what the notes call one with GPT-2's names and no sizes, such as makemore's
 Choices = dict[str, Any]  # activation, eps, norm, heads, as far as they are given
 
 
-def load_checkpoint(
-    path: str | os.PathLike[str],
-    tokens: str | os.PathLike[str] | None = None,
-    *,
-    heads: int | None = None,
-    activation: str | None = None,
-    eps: float | None = None,
-    norm: str | None = None,
-) -> Model:
-    """A Model from a file of weights. `tokens` is a file with its characters, its training text, or a tokenizer.json.
-    `heads` is needed for a state dict of makemore; activation, eps and norm (layer, rms, none) replace defaults."""
-    file = as_path(path)
-    given = {"heads": heads, "activation": activation, "eps": eps, "norm": norm}
-    choices = {name: value for name, value in given.items() if value is not None}
+def load_checkpoint(file: Path, tokens: str | os.PathLike[str] | None, choices: Choices) -> Model:
+    """A Model from a file of weights, with what `import_model` was given."""
+    if what_is(file) == "nothing":
+        raise HandloomError(f"{file}: no such file or folder")
     try:
         config, arrays, notes = read_checkpoint(file, choices)
         if tokens is None:
@@ -57,17 +44,17 @@ def load_checkpoint(
 
 def read_checkpoint(file: Path, choices: Choices) -> tuple[Config, Arrays, dict[str, Any]]:
     """Config, arrays and notes."""
-    if file.suffix in TORCH:
+    if file.suffix in CHECKPOINTS:
         state = load_torch(file)
         if isinstance(state, Mapping) and isinstance(state.get("model_args"), Mapping):
             return from_nanogpt(state["model_args"], as_tensors(state.get("model")), choices)
         tensors = as_tensors(unwrapped(state))
-    elif file.suffix in SAFE:
+    elif file.suffix == MODEL_FILE:
         if entry_of(file):
             raise HandloomError("it is a model file of handloom already; use it as it is")
         tensors = open_file(file)
     else:
-        endings = ", ".join((*SAFE, *TORCH))
+        endings = ", ".join((MODEL_FILE, *CHECKPOINTS))
         raise HandloomError(
             f"its name ends in {shown(file.suffix)} (expected {endings}, or a folder with a config.json)"
         )

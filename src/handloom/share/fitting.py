@@ -23,7 +23,6 @@ from handloom.core.transforms import (
     store_positions,
     ungroup,
 )
-from handloom.share.tokenizer import own_tokenizer
 
 UNKNOWN = "<unk>"
 SIZES = {"vocab", "block", "d_model", "layers", "heads", "d_head", "d_ff"}
@@ -79,7 +78,7 @@ def add_unknown(model: Model) -> Model:
     """One more token, for what the vocabulary lacks; tokenisers need one. Its weights are the mean of all tokens', so
     that its logit is the mean of the logits: it is never predicted. A vocabulary with a tokeniser of its own stays."""
     tokens = model.vocab.tokens
-    if own_tokenizer(model.vocab) or has_unknown(model):
+    if model.vocab.tokenizer or has_unknown(model):
         return model
     names = (UNKNOWN if not i else f"<unk{i}>" for i in count())
     token = next(name for name in names if name not in tokens)

@@ -14,12 +14,14 @@ from typing import Any
 
 from handloom.core import HandloomError, Model
 from handloom.core.errors import shown
-from handloom.core.files import as_path
-from handloom.core.finding import FoundModel, find
-from handloom.core.registry import loaded, offered
+from handloom.core.files import MODEL_FILE, as_path
+from handloom.core.finding import CHECKPOINTS, FoundModel, find
+from handloom.core.registry import offered
+from handloom.core.trace import Want
 from handloom.share.gpt2_folder import write_gpt2
 
 ONNX, TAOTP = ".onnx", ".taotp"
+FILES_ELSEWHERE = (MODEL_FILE, *CHECKPOINTS, ".gguf", ".json", ".txt", ".zip")  # no names for a folder
 
 
 @dataclass(frozen=True)
@@ -47,21 +49,30 @@ def export(
     path: str | os.PathLike[str],
     to: str | None = None,
     dtype: str | None = None,
+    want: Want = (),
 ) -> Exported:
     """Write a model, or the model of a name, for other tools: `to` is gpt2 (a folder that transformers opens), onnx or
     taotp; by default the path tells. `dtype` is float32 or float64; by default gpt2 is float32 if logits are close in
-    it. What is written is first checked against the model and its task. A model that the format cannot hold, or that is
-    not right in it, raises an error, and nothing is written."""
+    it. `want` names sites that become outputs of an ONNX file, such as "0.pattern". What is written is first checked
+    against the model and its task. A model that the format cannot hold, or that is not right in it, raises an error,
+    and nothing is written."""
     place = as_path(path)
-    write = FORMATS[check_format(place, to)]
+    kind = check_format(place, to)
     if dtype not in (None, "float32", "float64"):
         raise HandloomError(f"dtype={shown(dtype)} must be float32 or float64")
-    return write(find(model), place, dtype)
+    if want and kind != "onnx":
+        raise HandloomError(f"want={shown(want)} names outputs of an ONNX file, and this is {kind}; leave want out")
+    return FORMATS[kind](find(model), place, dtype, want)
 
 
 def check_format(path: Path, to: str | None) -> str:
     """The format that is asked for; the name of a file must end as that kind does."""
     told = {ONNX: "onnx", TAOTP: "taotp"}.get(path.suffix.lower(), "gpt2")
+    if path.suffix.lower() in FILES_ELSEWHERE:
+        raise HandloomError(
+            f"{path}: its name is that of a file (expected a folder, or a file that ends in {ONNX} or {TAOTP}); "
+            f"name it {path.stem}"
+        )
     if to is None:
         return told
     if not isinstance(to, str) or to not in FORMATS:
@@ -75,24 +86,26 @@ def check_format(path: Path, to: str | None) -> str:
     return to
 
 
-def to_gpt2(found: FoundModel, path: Path, dtype: str | None) -> Exported:
+def to_gpt2(found: FoundModel, path: Path, dtype: str | None, _: Want) -> Exported:
     files, agreement = write_gpt2(found.model, path, found.folder, dtype)
     opening = f'AutoModelForCausalLM.from_pretrained("{path}"), AutoTokenizer.from_pretrained("{path}")'
     return Exported(files, agreement.checked, agreement.different, str(agreement), opening)
 
 
-def to_onnx(found: FoundModel, path: Path, dtype: str | None) -> Exported:
-    checked = loaded("handloom.share.onnx_file:write_onnx")(found.model, path, dtype=dtype or "float32")
+def to_onnx(found: FoundModel, path: Path, dtype: str | None, want: Want) -> Exported:
+    from handloom.share.onnx_file import write_onnx
+
+    checked = write_onnx(found.model, path, want, dtype or "float32", found.folder)
     told = f"the same predictions in onnxruntime on {checked:,} inputs" if checked else "not run, without onnxruntime"
     return Exported((path,), checked, 0, told, f'onnxruntime.InferenceSession("{path}")')
 
 
-def to_taotp(found: FoundModel, path: Path, dtype: str | None) -> Exported:
+def to_taotp(found: FoundModel, path: Path, dtype: str | None, _: Want) -> Exported:
     offered("save_taotp")(found.model.astype(dtype or found.model.dtype), path)
     return Exported((path,), 0, 0, "the text reads as the same model, exactly", f'hl.load("{path}")')
 
 
-FORMATS: dict[str, Callable[[FoundModel, Path, str | None], Exported]] = {
+FORMATS: dict[str, Callable[[FoundModel, Path, str | None, Want], Exported]] = {
     "gpt2": to_gpt2,
     "onnx": to_onnx,
     "taotp": to_taotp,

@@ -16,13 +16,10 @@ from handloom.core import Config, HandloomError
 from handloom.core.arrays import Array, Arrays
 from handloom.core.checks import whole
 from handloom.core.errors import shown
+from handloom.share.activations import activation_of
 from handloom.share.gpt2 import ATTENTION_OUT, BODY, LAYER, QKV, QKV_BIAS, TABLES, UNEMBEDDING
-from handloom.share.tensors import Tensors
+from handloom.share.tensors import Tensors, same_dtype
 
-# their names of activations, and ours that compute the same
-ACTIVATION_OF = {"relu": "relu", "gelu": "gelu", "silu": "silu", "swish": "silu", "linear": "none"} | dict.fromkeys(
-    ("gelu_new", "gelu_pytorch_tanh", "gelu_fast", "gelu_tanh", "gelu_python_tanh"), "gelu_tanh"
-)
 WRAPPINGS = ("_orig_mod.", "module.", BODY)  # in front of names: of torch.compile, of parallel training, of the layout
 BUFFERS = (".attn.bias", ".attn.masked_bias")  # masks, which older versions save
 Shape = tuple[int, ...]
@@ -98,13 +95,6 @@ def check_choices(values: Mapping[str, Any]) -> None:
     for name in ("tie_word_embeddings", "scale_attn_weights", "scale_attn_by_inverse_layer_idx"):
         if not isinstance(values.get(name, True), bool):
             raise HandloomError(f"{name}={shown(values[name])} must be true or false")
-
-
-def activation_of(name: Any) -> Any:
-    if not isinstance(name, str) or name not in ACTIVATION_OF:
-        known = ", ".join(ACTIVATION_OF)
-        raise HandloomError(f"activation {shown(name)} is not one that handloom has (expected one of {known})")
-    return ACTIVATION_OF[name]
 
 
 def is_tied(values: Mapping[str, Any], tensors: Tensors) -> bool:
@@ -185,13 +175,3 @@ def scaled(array: Array, factor: float) -> Array:
 def contiguous(array: Array, shape: Shape) -> Array:
     """The array in the order of its indices, in that shape."""
     return np.ascontiguousarray(array).reshape(shape)
-
-
-def same_dtype(arrays: Arrays) -> Arrays:
-    """All arrays of one dtype, float64 if one of them is; read-only, so that a Model takes them as they are."""
-    dtype = np.result_type(*arrays.values())
-    for name in arrays:
-        array = arrays[name].astype(dtype, copy=False)
-        arrays[name] = array if array.base is None else array.copy()
-        arrays[name].flags.writeable = False
-    return arrays

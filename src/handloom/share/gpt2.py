@@ -14,6 +14,7 @@ import numpy as np
 
 from handloom.core import Model
 from handloom.core.arrays import Arrays
+from handloom.share.activations import THEIR_NAME
 
 BODY = "transformer."  # in front of every name but that of the unembedding
 UNEMBEDDING = "lm_head.weight"
@@ -35,7 +36,6 @@ LAYER = {  # below h.0. and so on; the same arrays under other names
     "b_out": "mlp.c_proj.bias",
 }
 QKV, QKV_BIAS, ATTENTION_OUT = "attn.c_attn.weight", "attn.c_attn.bias", "attn.c_proj.weight"
-ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "gelu_tanh": "gelu_new", "silu": "silu", "none": "linear"}
 
 
 def gpt2_tensors(model: Model) -> Arrays:
@@ -73,7 +73,7 @@ def gpt2_config(model: Model) -> dict[str, Any]:
         "n_layer": c.layers,
         "n_head": c.heads,
         "n_inner": c.d_ff,
-        "activation_function": ACTIVATIONS[c.activation],
+        "activation_function": THEIR_NAME[c.activation],
         "layer_norm_epsilon": max(c.eps, smallest),
         "tie_word_embeddings": c.tied,
         "attn_pdrop": 0.0,

@@ -26,8 +26,9 @@ from handloom.share.agreement import CLOSE, Agreement, check_agreement, stream_l
 from handloom.share.card import card, generation_limit
 from handloom.share.fitting import INSTEAD, add_unknown, check_fits_gpt2, fit_gpt2
 from handloom.share.gpt2 import gpt2_config, gpt2_tensors
-from handloom.share.tokenizer import own_tokenizer, padding_token, tokenizer_config, tokenizer_json
-from handloom.tasks import Language, Task, task_of
+from handloom.share.rows import known_task_of
+from handloom.share.tokenizer import padding_token, tokenizer_config, tokenizer_json
+from handloom.tasks import Language, Task
 
 MARK = "handloom"  # in config.json: a folder that handloom wrote
 WEIGHTS, CARD = "model.safetensors", "README.md"
@@ -49,13 +50,6 @@ def write_gpt2(
     return tuple(path / name for name in FILES), agreement
 
 
-def known_task_of(model: Model, beside: Path | None) -> Task | Language | None:
-    """The model's task; None if its notes name none, or one that is not here."""
-    with suppress(HandloomError):
-        return task_of(model, beside)
-    return None
-
-
 def exported_model(model: Model, task: Task | Language | None, dtype: str | None) -> tuple[Model, Agreement]:
     """What the folder holds, in that dtype; by default in float32, or if the logits are not close in that, float64."""
     longest = stream_length(model, task) if model.config.norm == "none" else 0.0
@@ -63,8 +57,7 @@ def exported_model(model: Model, task: Task | Language | None, dtype: str | None
     if dtype is None:
         with suppress(HandloomError):  # a weight may even be too large for float32
             single = fitted.astype("float32")
-            if (agreement := check_agreement(model, single, task)).off <= CLOSE:
-                return single, agreement
+            return single, check_agreement(model, single, task, CLOSE)
     try:
         exported = fitted.astype(dtype or "float64")
         return exported, check_agreement(model, exported, task)
@@ -74,7 +67,7 @@ def exported_model(model: Model, task: Task | Language | None, dtype: str | None
 
 def contents(model: Model, exported: Model) -> dict[str, str]:
     """The JSON files, by name."""
-    vocab, own = exported.vocab, own_tokenizer(exported.vocab)
+    vocab, own = exported.vocab, exported.vocab.tokenizer
     unknown = None if own else vocab.tokens[-1]
     tokens = {"bos": vocab.bos, "eos": vocab.eos, "pad": padding_token(vocab, unknown)}
     ids = {f"{name}_token_id": None if token is None else vocab.id(token) for name, token in tokens.items()}

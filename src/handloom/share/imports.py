@@ -2,10 +2,10 @@
 
 import_model("gpt2")                                     # a folder as Hugging Face saves it
 import_model("ckpt.pt", tokens="input.txt")              # a checkpoint of nanoGPT
+import_model("model.pt", tokens="names.txt", heads=4)    # a state dict of makemore
 """
 
 import os
-from typing import Any
 
 from handloom.core import HandloomError, Model
 from handloom.core.files import as_path, what_is
@@ -14,13 +14,25 @@ from handloom.share.checkpoints import load_checkpoint
 from handloom.share.folders import load_folder
 
 
-def import_model(source: str | os.PathLike[str], tokens: str | os.PathLike[str] | None = None, **choices: Any) -> Model:
-    """The Model of a folder with a config.json, or of a checkpoint. `tokens` is a file with its characters, its
-    training text, or a tokenizer.json. The choices are those of `load_checkpoint`; a folder leaves nothing open."""
+def import_model(
+    source: str | os.PathLike[str],
+    tokens: str | os.PathLike[str] | None = None,
+    *,
+    heads: int | None = None,
+    activation: str | None = None,
+    eps: float | None = None,
+    norm: str | None = None,
+) -> Model:
+    """The Model of a folder with a config.json, or of a checkpoint: of nanoGPT, of makemore's transformer, or a state
+    dict of TransformerLens. `tokens` is a file with its characters, its training text, or a tokenizer.json. A folder
+    tells everything else. A state dict of makemore needs `heads`; `activation`, `eps` and `norm` (layer, rms, none)
+    replace the defaults of a checkpoint's tool, which `notes["assumed"]` lists."""
+    given = {"heads": heads, "activation": activation, "eps": eps, "norm": norm}
+    choices = {name: value for name, value in given.items() if value is not None}
     if what_is(as_path(source)) != "folder":
-        return load_checkpoint(source, tokens, **choices)
-    if given := [name for name, value in choices.items() if value is not None]:
-        raise HandloomError(f"{source}: its config.json tells {given[0]}; leave {given[0]} out")
+        return load_checkpoint(as_path(source), tokens, choices)
+    for name in choices:
+        raise HandloomError(f"{source}: its config.json tells {name}; leave {name} out")
     model = load_folder(source)
     if tokens is None:
         return model

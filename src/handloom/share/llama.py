@@ -21,6 +21,8 @@ from handloom.core.checks import whole
 from handloom.core.config import Bias
 from handloom.core.errors import shown
 from handloom.core.params import Shape, shapes
+from handloom.share.activations import activation_of
+from handloom.share.tensors import same_dtype
 
 Values = Mapping[str, Any]
 KINDS = ("llama", "mistral", "qwen2")
@@ -37,8 +39,6 @@ OF_A_LAYER = {
 }
 EMBEDDING, UNEMBEDDING = "model.embed_tokens.weight", "lm_head.weight"
 BUFFER = ".rotary_emb.inv_freq"  # the end of the name of what old versions save though it is computed
-ACTIVATIONS: dict[Any, Any] = {"silu": "silu", "swish": "silu", "relu": "relu", "gelu": "gelu", "linear": "none"}
-ACTIVATIONS |= dict.fromkeys(("gelu_new", "gelu_pytorch_tanh", "gelu_fast"), "gelu_tanh")
 
 
 def from_llama(config: Values, tensors: Mapping[str, Array]) -> tuple[Config, Arrays]:
@@ -60,7 +60,7 @@ def from_llama(config: Values, tensors: Mapping[str, Array]) -> tuple[Config, Ar
     used = {their_name(name) for name in arrays} | {UNEMBEDDING}
     if left := [name for name in tensors if name not in used and not name.endswith(BUFFER)]:
         raise HandloomError(f"tensor {shown(min(left))} is not one that the config has; save the model without it")
-    return made, of_one_dtype(arrays)
+    return made, same_dtype(arrays)
 
 
 def check_layout(values: Values) -> None:
@@ -93,9 +93,6 @@ def read_config(values: Values, tied: bool) -> Config:
         "attn": kind == "qwen2" or (kind == "llama" and flag(values, "attention_bias", False)),
         "mlp": kind == "llama" and flag(values, "mlp_bias", False),
     }
-    activation = values.get("hidden_act", "silu")
-    if not isinstance(activation, str) or activation not in ACTIVATIONS:
-        raise HandloomError(f"hidden_act={shown(activation)} is not known (expected {', '.join(ACTIVATIONS)})")
     return Config(
         vocab=size(values, "vocab_size"),
         block=block_size(values),
@@ -106,7 +103,7 @@ def read_config(values: Values, tied: bool) -> Config:
         d_ff=size(values, "intermediate_size"),
         norm="rms",
         eps=values.get("rms_norm_eps", 1e-6),
-        activation=ACTIVATIONS[activation],
+        activation=activation_of(values.get("hidden_act", "silu")),
         positions="rotary",
         rotary_base=rotary_base(values),
         tied=tied,
@@ -203,12 +200,3 @@ def placed(name: str, stored: Array, shape: Shape) -> Array:
 def check_shape(name: str, stored: Array, expected: Shape) -> None:
     if stored.shape != expected:
         raise HandloomError(f"tensor {their_name(name)} has shape {stored.shape} (expected {expected}, by the config)")
-
-
-def of_one_dtype(arrays: Arrays) -> Arrays:
-    """All arrays as float64 if one of them is; read-only, so that a Model takes them as they are."""
-    dtype = np.result_type(*arrays.values())
-    for name in arrays:
-        arrays[name] = arrays[name].astype(dtype, copy=False)
-        arrays[name].flags.writeable = False
-    return arrays

@@ -7,30 +7,21 @@ value of a run.
 """
 
 from importlib.util import find_spec
-from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from handloom.core import HandloomError, Model, params, reference
+from handloom.core import HandloomError, Model, reference
 from handloom.core.arrays import Array
-from handloom.tasks.of_model import checking_task
+from handloom.share.rows import Row, rows_for
+from handloom.tasks import Language, Task
 
-INPUTS = 100
-LONGEST_ROW = 1_000  # tokens of an input
-WORK = 10**9  # tokens times parameters that are run: about a second
+MOST = 100  # inputs
 DRAWS = 8  # of rounding errors
 FAR = 100  # times as much as rounding changes is far above it
 
 
-class Row(NamedTuple):
-    """Tokens, and the right predictions at the last of them; or if they are not known, nothing."""
-
-    tokens: list[int]
-    answer: list[int]
-
-
-def check_onnx(data: bytes, model: Model, dtype: np.dtype[Any]) -> int:
+def check_onnx(data: bytes, model: Model, dtype: np.dtype[Any], task: Task | Language | None) -> int:
     """Run the graph in an ONNX file, written in that dtype. Gives the number of inputs, 0 without onnxruntime; an error
     if it predicts other tokens than the model."""
     if not find_spec("onnxruntime"):
@@ -40,7 +31,7 @@ def check_onnx(data: bytes, model: Model, dtype: np.dtype[Any]) -> int:
     options = SessionOptions()
     options.log_severity_level = 3  # no warnings
     session = InferenceSession(data, options, providers=["CPUExecutionProvider"])
-    rows, eps = rows_for(model), float(np.finfo(dtype).eps)
+    rows, eps = rows_for(model, task, MOST), float(np.finfo(dtype).eps)
     outputs = (session.run(["logits"], {"tokens": np.array([row.tokens])})[0][0] for row in rows)
     different = sum(differs(model, row, logits, eps) for row, logits in zip(rows, outputs, strict=True))
     if different:
@@ -56,11 +47,9 @@ def differs(model: Model, row: Row, output: Array, eps: float) -> bool:
     logits = reference.forward(model, row.tokens)[0]
     expected = logits.argmax(-1)
     wrong = output.argmax(-1) != expected  # (T,)
-    if row.answer:
-        start = len(wrong) - len(row.answer)
-        wrong[:start] = False
-        if (wrong[start:] & (expected[start:] == row.answer)).any():
-            return True
+    wrong[: -row.last] = False
+    if row.answer is not None and (wrong[-row.last :] & (expected[-row.last :] == row.answer)).any():
+        return True
     return bool(wrong.any() and (wrong & (margins(logits) > FAR * rounding_of_logits(model, row, logits, eps))).any())
 
 
@@ -82,21 +71,3 @@ def rounding_of_logits(model: Model, row: Row, logits: Array, eps: float) -> Arr
         moved = reference.forward(disturbed, row.tokens, edits={"*": disturb})[0]
         most = np.maximum(most, np.abs(moved - logits).max(-1))
     return most
-
-
-def rows_for(model: Model) -> list[Row]:
-    """Inputs of the model's task that fit the block, hard and random ones; random tokens if there are none."""
-    rng, config = np.random.default_rng(0), model.config
-    most = max(1, WORK // params.size(config))
-    longest = min(config.block, LONGEST_ROW, most)
-    rows = []
-    if task := checking_task(model):
-        questions = [*islice(task.hard(), INPUTS // 2), *(task.draw(rng) for _ in range(INPUTS // 2))]
-        pairs = [(question, task.oracle(question) or []) for question in questions]
-        rows = [Row([*question, *answer[:-1]], answer) for question, answer in pairs]
-        rows = [row for row in rows if len(row.tokens) <= longest]
-    if not rows:
-        lengths = rng.integers(1, longest + 1, INPUTS)
-        rows = [Row(rng.integers(0, config.vocab, length).tolist(), []) for length in lengths]
-    enough = int(np.searchsorted(np.cumsum([len(row.tokens) for row in rows]), most))
-    return rows[: enough + 1]

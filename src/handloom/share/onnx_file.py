@@ -1,9 +1,7 @@
 """Models as ONNX files, for onnxruntime in Python, in JavaScript and elsewhere.
 
-    from handloom.share.onnx_file import write_onnx
-
-    write_onnx(model, "adder.onnx")                              # tokens (batch, length) → logits (batch, length, V)
-    write_onnx(model, "adder.onnx", want=["0.pattern"])          # and what the heads of layer 0 attend to
+    hl.export(model, "adder.onnx")                               # tokens (batch, length) → logits (batch, length, V)
+    hl.export(model, "adder.onnx", want=["0.pattern"])           # and what the heads of layer 0 attend to
 
 The file has the weights, the graph (`onnx_graph.py`) and, as JSON in the metadata entry `handloom`, the Config, the
 vocabulary and the notes, so that a reader can turn text into tokens and back. Writing needs the package onnx, and no
@@ -12,6 +10,7 @@ torch. With onnxruntime the graph is run before it is written (`onnx_check.py`).
 
 import json
 import os
+from pathlib import Path
 from typing import Any
 
 from handloom import __version__
@@ -20,22 +19,25 @@ from handloom.core.files import ENTRY, VERSION, as_path, check_place, check_suff
 from handloom.core.sites import match
 from handloom.core.trace import Want, as_list
 from handloom.share.onnx_check import check_onnx
+from handloom.share.rows import known_task_of
 
 ONNX_FILE = ".onnx"
 OPSET, IR_VERSION = 13, 7  # as old as the operators allow, so that old runtimes read the file
 MOST_BYTES = 2**31 - 2**20  # a protobuf message holds 2 GiB; some of it for all but the weights
 
 
-def write_onnx(model: Model, path: str | os.PathLike[str], want: Want = (), dtype: Any = "float32") -> int:
+def write_onnx(
+    model: Model, path: str | os.PathLike[str], want: Want = (), dtype: Any = "float32", beside: Path | None = None
+) -> int:
     """Write a model as an ONNX file, whose name ends in .onnx. Its outputs are the logits and the sites that `want`
-    names. Gives the number of inputs on which onnxruntime predicted what the model does, 0 if it is not installed. If
-    it predicts anything else, nothing is written."""
+    names. `beside` is where a user's own task may be. Gives the number of inputs on which onnxruntime predicted what
+    the model does, 0 if it is not installed. If it predicts anything else, nothing is written."""
     path = as_path(path)
     check_place(path)
     check_suffix(path, "an ONNX file", ONNX_FILE)
     rounded = model.astype(dtype)
     data = onnx_bytes(rounded, want)
-    checked = check_onnx(data, model, rounded.dtype)
+    checked = check_onnx(data, model, rounded.dtype, known_task_of(model, beside))
     write_atomically(path, data)
     return checked
 

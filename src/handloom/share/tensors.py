@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from handloom.core.arrays import Array
+from handloom.core.arrays import Array, Arrays
 from handloom.core.checks import parse_json
 from handloom.core.errors import HandloomError, one_line, shown
 from handloom.core.files import check_ordinary, read_model, what_is
@@ -180,6 +180,16 @@ def as_tensors(state: Any) -> Tensors:
         return Stored(tuple(tensor.shape), read)
 
     return Tensors({name: stored(tensor.detach()) for name, tensor in state.items() if hasattr(tensor, "detach")})
+
+
+def same_dtype(arrays: Arrays) -> Arrays:
+    """All arrays of one dtype, float64 if one of them is; read-only, so that a Model takes them as they are."""
+    dtype = np.result_type(*arrays.values())
+    for name in arrays:
+        array = arrays[name].astype(dtype, copy=False)
+        arrays[name] = array if array.base is None else array.copy()
+        arrays[name].flags.writeable = False
+    return arrays
 
 
 def read_json(path: Path) -> dict[str, Any]:

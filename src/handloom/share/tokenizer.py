@@ -13,12 +13,6 @@ from handloom.core.errors import shown
 WORD = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
 
 
-def own_tokenizer(vocab: Vocab) -> str | None:
-    """The text of the tokenizer.json that a vocabulary came with, if it did."""
-    text: str | None = vocab.to_json().get("tokenizer")
-    return text
-
-
 def tokenizer_json(vocab: Vocab, unknown: str) -> dict[str, Any]:
     """The content of tokenizer.json. A text is split into the same ids as by `vocab.encode`, and ids are joined into
     the same text as by `vocab.decode`."""

@@ -15,13 +15,13 @@ from handloom.core import Config, HandloomError
 from handloom.core import params as parameters
 from handloom.core.arrays import Array, Arrays
 from handloom.core.errors import shown
-from handloom.share.from_gpt2 import activation_of, same_dtype
-from handloom.share.tensors import Tensors
+from handloom.share.activations import activation_of
+from handloom.share.tensors import Tensors, same_dtype
 
 BUFFERS = ("attn.mask", "attn.IGNORE", "attn.rotary_sin", "attn.rotary_cos", "hook_tokens")
-OTHERS = ("mlp.W_gate", "attn._W_K", "attn.W_K_mem", "ln1_post.w")  # of layers that a Config of ours may not hold
+OTHERS = ("attn.W_K_mem", "ln1_post.w")  # of layers that no Config has
 PLACES = {"embed.W_E": "W_E", "pos_embed.W_pos": "W_pos", "unembed.W_U": "W_U", "unembed.b_U": "b_U"}
-PART = re.compile(r"blocks\.(\d{1,6})\.(?:attn\.|mlp\.)?(.+)")
+PART = re.compile(r"blocks\.(\d{1,6})\.(?:attn\.|mlp\.)?_?(.+)")  # keys that heads share are _W_K
 
 
 def is_transformer_lens(tensors: Tensors) -> bool:
@@ -34,19 +34,22 @@ def from_transformer_lens(tensors: Tensors, choices: dict[str, Any]) -> tuple[Co
         raise HandloomError("the shapes tell the number of heads; leave heads out")
     for name in tensors:
         if name.endswith(OTHERS):
-            raise HandloomError(
-                f"tensor {name} is of a kind of layer that GPT-2 does not have; import its Hugging Face folder"
-            )
+            raise HandloomError(f"tensor {name} is of a kind of layer that no Config has; import another model")
     own = tensors.renamed(own_name)
-    values: dict[str, Any] = {"activation": "gelu_tanh", "eps": 1e-5, "norm": usual_norm(own)} | choices
+    gated = "layers.0.W_gate" in own
+    usual = {"activation": "silu" if gated else "gelu_tanh", "eps": 1e-5, "norm": usual_norm(own)}
+    values: dict[str, Any] = usual | choices
     values["activation"] = activation_of(values["activation"])
-    config = Config(**sizes(own, tensors), **values, tied=is_tied(own), biases=biases_of(own))
+    config = Config(**sizes(own, tensors), **values, tied=is_tied(own), biases=biases_of(own), gated=gated)
     kept = {name for name, _ in parameters.shapes(config)}
     if extra := sorted(set(own) - kept - {"W_U", "b_U"}):
         raise HandloomError(
             f"tensor {shown(extra[0])} does not belong to a model with norm {config.norm!r}; give another"
         )
-    arrays = {name: array_of(own, name, shape) for name, shape in parameters.shapes(config)}
+    shapes = dict(parameters.shapes(config))
+    arrays = {name: array_of(own, name, shape) for name, shape in shapes.items() if not name.endswith(".b_gate")}
+    if gated and "mlp" in config.biases:
+        move_biases(arrays, shapes)
     assumed = {name: values[name] for name in ("activation", "eps", "norm") if name not in choices}
     return config, same_dtype(arrays), {"imported": "TransformerLens", **({"assumed": assumed} if assumed else {})}
 
@@ -74,7 +77,7 @@ def sizes(own: Tensors, all_tensors: Tensors) -> dict[str, Any]:
     found: dict[str, Any] = {"vocab": V, "d_model": D, "layers": layers}
     if layers:
         H, _, K = dimensions(own, "layers.0.W_Q", 3)
-        found |= {"heads": H, "d_head": K}
+        found |= {"heads": H, "d_head": K, "kv_heads": dimensions(own, "layers.0.W_K", 3)[0]}
         found["d_ff"] = dimensions(own, "layers.0.W_in", 2)[1] if "layers.0.W_in" in own else 0
     if "blocks.0.attn.rotary_sin" in all_tensors:
         return found | rotary(all_tensors["blocks.0.attn.rotary_sin"], found.get("d_head", 0))
@@ -118,3 +121,12 @@ def array_of(own: Tensors, name: str, shape: tuple[int, ...]) -> Array:
     if (stored := own.shape(name)) != shape:
         raise HandloomError(f"tensor {name} has shape {stored} (expected {shape})")
     return own[name]
+
+
+def move_biases(arrays: Arrays, shapes: dict[str, tuple[int, ...]]) -> None:
+    """The biases of gated MLPs. TransformerLens adds b_in behind the product, so that W_out takes it to b_out."""
+    for gate in (name for name in shapes if name.endswith(".b_gate")):
+        at = gate.removesuffix("b_gate")
+        arrays[at + "b_out"] = arrays[at + "b_out"] + arrays[at + "b_in"] @ arrays[at + "W_out"]
+        arrays[at + "b_in"] = np.zeros(shapes[at + "b_in"], np.float32)
+        arrays[gate] = np.zeros(shapes[gate], np.float32)
