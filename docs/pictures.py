@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from addition_picture import addition_picture
+from language_pictures import circle_picture, levels_picture, norm_picture, patterns_picture
 
 from handloom.core import trace
 from handloom.view.figures.figure import STYLE, matplotlib_parts
@@ -172,6 +173,16 @@ def plain(style: re.Match[str]) -> str:
 PICTURES = {
     "addition-light.svg": partial(addition_picture, "light"),
     "addition-dark.svg": partial(addition_picture, "dark"),
+    **{
+        f"language/{name}-{theme}.svg": partial(draw, theme)
+        for theme in ("light", "dark")
+        for name, draw in {"levels": levels_picture, "norm": norm_picture, "circle": circle_picture}.items()
+    },
+    **{
+        f"language/{task}-{theme}.svg": partial(patterns_picture, task, theme)
+        for theme in ("light", "dark")
+        for task in ("reverse", "sort", "induction")
+    },
     "hello.svg": lambda: as_svg(hello_picture(), "Hello World! in 72 numbers"),
     "book/stream.svg": stream_picture,
     "book/search.svg": search_picture,

@@ -15,6 +15,17 @@ def hopped(text: str, times: int) -> str:
     return found
 
 
+def pointed(text: str, times: int) -> str:
+    """Each hop goes from where the last one ended to what followed the latest occurrence before."""
+    place = len(text) - 1
+    for _ in range(times):
+        before = text.rfind(text[place], 0, place)
+        if before < 0:
+            return ""
+        place = before + 1
+    return text[place]
+
+
 def balanced(text: str) -> bool:
     while any(pair in text for pair in ("()", "[]")):
         text = text.replace("()", "").replace("[]", "")
@@ -43,6 +54,26 @@ def automaton(word: str) -> str:
 def added(text: str) -> str:
     left, right = text[:-1].split("+")
     return str(int(left) + int(right)).zfill(max(len(left), len(right)))
+
+
+def multiplied(text: str) -> str:
+    """Carry and digit of every column, then the product."""
+    left, right = text[:-1].split("*")
+    columns, carry = "", 0
+    for k in range(len(left) + len(right)):
+        pairs = [(i, k - i) for i in range(len(left)) if 0 <= k - i < len(right)]
+        total = carry + sum(int(left[-1 - i]) * int(right[-1 - j]) for i, j in pairs)
+        carry = total // 10
+        columns += ascii_lowercase[carry] + str(total % 10)
+    return f"{columns}>{int(left) * int(right)}"
+
+
+def subleq(text: str) -> str:
+    cells, pointer = [int(digit) for digit in text[:-2]], int(text[-2])
+    a, b, c = (cells[(pointer + k) % len(cells)] for k in range(3))
+    cells[b] = (cells[b] - cells[a]) % len(cells)
+    positive = 0 < cells[b] < len(cells) / 2
+    return "".join(map(str, [*cells, (pointer + 3) % len(cells) if positive else c]))
 
 
 def fibonacci(text: str) -> str:
@@ -75,6 +106,7 @@ ANSWERS = {
     "induction": lambda text: hopped(text, 1),
     "2-hop": lambda text: hopped(text, 2),
     "3-hop": lambda text: hopped(text, 3),
+    "k-hop": lambda text: pointed(text, 8),
     "dedupe": lambda text: "".join(dict.fromkeys(text[:-1])),
     "first-occurrence": lambda text: str(text.index(text[-1]) + 1),
     "length": lambda text: str(len(text)),
@@ -101,5 +133,7 @@ ANSWERS = {
     "increment": lambda text: format(int(text[:-1], 2) + 1, "b").zfill(len(text) - 1),
     "addition": lambda text: added(text)[::-1],
     "scratch-addition": lambda text: f"{added(text)[::-1]}>{added(text)}",
+    "multiplication": multiplied,
+    "subleq": subleq,
     "fibonacci": fibonacci,
 }

@@ -20,11 +20,12 @@ def compile(
         Path | None, typer.Option("-o", "--output", help="The model file (.safetensors); default: NAME.safetensors.")
     ] = None,
     samples: Annotated[
-        int | None, typer.Option(help="Certify on this many inputs; default: all, or 10,000 where all take too long.")
+        int | None,
+        typer.Option(help="Certify on this many inputs; default: a proof for all, or running all, or 10,000."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Compile a program into a transformer, check it against the interpreter, and write its model file.
+    """Compile a program into a transformer, prove or check that it is right, and write its model file.
 
     The file is run. Exit code 1, and no model file, if the transformer is wrong.
 
@@ -46,7 +47,7 @@ def compile(
     path = output or Path(found.name + MODEL_FILE)
     model = compiled(found)
     with SlowProgress("inputs tried") as progress:
-        certificate = certify(model, found.task, samples=samples, progress=progress)
+        certificate = certify(model, samples=samples, progress=progress)
     if certificate.right:
         save(model, path)
     sizes = count(model)

@@ -59,6 +59,7 @@ def facts(model: "Model", counts: dict[str, Any]) -> list[tuple[str, str]]:
     if isinstance(compiled := others.get("compiled"), dict):
         others["compiled"] = compiled.get("asks")  # --json has the whole program
         others.pop("cost", None)
+    others.pop("truth", None)  # --json has it
     notes = ", ".join(f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in others.items())
     return [
         (

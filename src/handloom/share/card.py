@@ -41,6 +41,12 @@ This prints
 {output}
 ```
 """
+TRUTH_SECTION = """\
+## Truth
+
+`truth.json` has the true circuit of these weights: which head or neurons write which variable, which of them read it,
+and the direction of each variable in the residual stream.
+"""
 LENGTH = """
 An answer to a prompt of n tokens has {0} tokens, which `generate` cannot know: pass `max_length`, the number of tokens
 of prompt and answer together.
@@ -59,6 +65,8 @@ def card(name: str, model: Model, exported: Model, task: Task | Language | None,
     parts = [HEAD.format(name=name, about=what_it_is(model, task))]
     parts += [example(name, model, task), "\n".join(["## Checks", "", *checks(exported, agreement), ""])]
     rows = [f"| {what} | {value} |" for what, value in sizes(model, exported)]
+    if "truth" in model.notes:
+        parts.append(TRUTH_SECTION)
     parts.append("\n".join(["## Sizes", "", "| | |", "| --- | --- |", *rows, ""]))
     return "\n".join(parts)
 

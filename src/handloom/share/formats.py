@@ -93,11 +93,12 @@ def to_gpt2(found: FoundModel, path: Path, dtype: str | None, _: Want) -> Export
 
 
 def to_onnx(found: FoundModel, path: Path, dtype: str | None, want: Want) -> Exported:
-    from handloom.share.onnx_file import write_onnx
+    from handloom.share.onnx_file import truth_path, write_onnx
 
     checked = write_onnx(found.model, path, want, dtype or "float32", found.folder)
     told = f"the same predictions in onnxruntime on {checked:,} inputs" if checked else "not run, without onnxruntime"
-    return Exported((path,), checked, 0, told, f'onnxruntime.InferenceSession("{path}")')
+    files = (path, truth_path(path)) if "truth" in found.model.notes else (path,)
+    return Exported(files, checked, 0, told, f'onnxruntime.InferenceSession("{path}")')
 
 
 def to_taotp(found: FoundModel, path: Path, dtype: str | None, _: Want) -> Exported:

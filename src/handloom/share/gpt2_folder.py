@@ -4,6 +4,7 @@
     tokenizer.json, tokenizer_config.json        AutoTokenizer.from_pretrained(folder)
     generation_config.json                       greedy, and how long an answer is
     README.md                                    the card
+    truth.json                                   the true circuit, if the notes of the model have it
 
 The weights are float32 if the logits are close in it, else float64, which transformers opens as such. The folder is
 written with NumPy and safetensors alone, beside its place, and then moved there: all of it is there or nothing.
@@ -28,12 +29,13 @@ from handloom.share.fitting import INSTEAD, add_unknown, check_fits_gpt2, fit_gp
 from handloom.share.gpt2 import gpt2_config, gpt2_tensors
 from handloom.share.rows import known_task_of
 from handloom.share.tokenizer import padding_token, tokenizer_config, tokenizer_json
+from handloom.share.truth_file import TRUTH, truth_text
 from handloom.tasks import Language, Task
 
 MARK = "handloom"  # in config.json: a folder that handloom wrote
 WEIGHTS, CARD = "model.safetensors", "README.md"
 JSON_FILES = ("config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json")
-FILES = (CARD, *JSON_FILES, WEIGHTS)
+FILES = (CARD, *JSON_FILES, WEIGHTS, TRUTH)
 KEPT = ("task", "program", "parameters", "made", "decode_steps")  # notes that config.json has too
 
 
@@ -46,8 +48,9 @@ def write_gpt2(
     task = known_task_of(model, beside)
     exported, agreement = exported_model(model, task, dtype)
     texts = contents(model, exported) | {CARD: card(place.name, model, exported, task, agreement)}
-    write_folder(place, texts, exported)
-    return tuple(path / name for name in FILES), agreement
+    truth = truth_text(model, exported)
+    write_folder(place, texts | ({} if truth is None else {TRUTH: truth}), exported)
+    return tuple(path / name for name in FILES if name != TRUTH or truth is not None), agreement
 
 
 def exported_model(model: Model, task: Task | Language | None, dtype: str | None) -> tuple[Model, Agreement]:

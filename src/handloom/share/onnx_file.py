@@ -20,6 +20,7 @@ from handloom.core.sites import match
 from handloom.core.trace import Want, as_list
 from handloom.share.onnx_check import check_onnx
 from handloom.share.rows import known_task_of
+from handloom.share.truth_file import TRUTH, truth_text
 
 ONNX_FILE = ".onnx"
 OPSET, IR_VERSION = 13, 7  # as old as the operators allow, so that old runtimes read the file
@@ -31,15 +32,24 @@ def write_onnx(
 ) -> int:
     """Write a model as an ONNX file, whose name ends in .onnx. Its outputs are the logits and the sites that `want`
     names. `beside` is where a user's own task may be. Gives the number of inputs on which onnxruntime predicted what
-    the model does, 0 if it is not installed. If it predicts anything else, nothing is written."""
+    the model does, 0 if it is not installed. If it predicts anything else, nothing is written. If the notes have the
+    truth about the model, it is written beside it, as x.truth.json."""
     path = as_path(path)
     check_place(path)
     check_suffix(path, "an ONNX file", ONNX_FILE)
     rounded = model.astype(dtype)
     data = onnx_bytes(rounded, want)
     checked = check_onnx(data, model, rounded.dtype, known_task_of(model, beside))
+    truth = truth_text(model, rounded)
     write_atomically(path, data)
+    if truth is not None:
+        write_atomically(truth_path(path), truth.encode())
     return checked
+
+
+def truth_path(path: Path) -> Path:
+    """The file beside x.onnx with the true circuit of its model, x.truth.json."""
+    return path.with_suffix(f".{TRUTH}")
 
 
 def onnx_bytes(model: Model, want: Want = ()) -> bytes:

@@ -45,11 +45,10 @@ class Certificate:
                 f"{given!r} gave {output!r}, and right is {expected!r}"
             )
         every = "" if self.method == "sampled" else "all "
+        inputs = f"{self.inputs:,}" if self.inputs < 10**24 else f"{self.inputs:.2e}"
         ties, margin = (" by ties", "0") if self.ties else ("", f"{self.margin:.2g}")
         order = f"; wrong in {self.orders} of {ORDERS} other orders of summation" if self.orders else ""
-        return (
-            f"right on {every}{self.inputs:,} {which}{ties} ({method}), {self.dtype}, smallest margin {margin}{order}"
-        )
+        return f"right on {every}{inputs} {which}{ties} ({method}), {self.dtype}, smallest margin {margin}{order}"
 
     def _repr_html_(self) -> str | None:
         """What a notebook shows."""

@@ -50,17 +50,19 @@ def certify(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Certificate:
-    """Run a model on every input of a task, by default the one that its notes name. If there are more than two million,
-    or the model is large, its program's own proof is tried, if it has one; it is about float64. Failing that, or with
-    `samples`, that many inputs are run: the hard ones, then random ones. `everything` runs all inputs, however long it
-    takes. Model and task are values or names: `certify("addition:digits=2")`."""
+    """Hold a model against a task, by default the one that its notes name. A compiled program is proven right for all
+    its inputs, if it can be. Otherwise every input is run; if there are more than two million, or the model is large,
+    its program's own proof is tried, if it has one. Failing that, or with `samples`, that many inputs are run: the hard
+    ones, then random ones. `everything` runs all inputs, however long it takes. Model and task are values or names:
+    `certify("addition:digits=2")`."""
     model, folder = find(model)
     prove = offered("prover_of")(model) if task is None and samples is None else None
     task = task_to_check(model, task, folder)
     model = in_dtype(model, dtype)
     total = None if task.count is None else whole("the task's count", task.count, 1)
     few = total is not None and total <= ALL and total * (count(model).total + task.effort) <= WORK
-    if prove and not few and not everything and (proof := proven(prove, model, total, progress)):
+    quick = "compiled" in model.notes  # a proof takes less than to run many inputs
+    if prove and (quick or not few) and not everything and (proof := proven(prove, model, total, progress)):
         return proof
     if task.every is not None and total is not None and (everything or (samples is None and few)):
         method, most, inputs = "exhaustive", total, every_input(task)
@@ -95,14 +97,12 @@ def task_to_check(model: Model, task: Task | str | None, folder: Path | None) ->
 
 
 def proven(prove: Prove, model: Model, total: int | None, progress: Progress | None) -> Certificate | None:
-    """The program's own proof, in float64. A model without a proof may still be right."""
-    if model.dtype != np.float64:
-        return None
+    """The program's own proof, in the model's dtype. A model without a proof may still be right."""
     try:
         proof = prove(model, progress)
     except HandloomError:
         return None
-    return proof if proof.inputs == total else None
+    return proof if proof.inputs == total and proof.dtype == str(model.dtype) else None
 
 
 def tried(model: Model, task: Task, method: str, inputs: Iterable[Ids], most: int, progress: Progress) -> Certificate:

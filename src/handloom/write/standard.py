@@ -47,6 +47,7 @@ TABLE = (
     ),
     Standard("2-hop", "the same twice", "moving:two_hop", {"n": 5, "letters": 3}),
     Standard("3-hop", "the same three times", "moving:three_hop", {"n": 5, "letters": 3}),
+    Standard("k-hop", "k hops, in log k layers", "moving:k_hop", {"n": 7, "letters": 3}),
     Standard("dedupe", "abab> → ab", "moving:dedupe", {"n": 4}),
     Standard("first-occurrence", "where the last letter occurred first: abcb → 2", "moving:first_occurrence", {"n": 5}),
     Standard("length", "how many letters there are", "comparing:length", {"n": 4}),
@@ -73,6 +74,8 @@ TABLE = (
     Standard("increment", "the next binary number: 1011> → 1100", "stepping:increment"),
     Standard("addition", "12+345= → 753, least digit first, any lengths", "stepping:addition", {"digits": 1}),
     Standard("scratch-addition", "12+345= → 753>357", "stepping:scratch_addition", {"digits": 1}),
+    Standard("multiplication", "12*34= → a8b0a4a0>408, carries as letters", "machines:multiplication", {"digits": 1}),
+    Standard("subleq", "a machine of one instruction: its next state", "machines:subleq", {"cells": 4}),
     Standard("fibonacci", "the last digits of x, y, x + y, …", "stepping:fibonacci"),
 )
 STANDARD = {entry.name: entry for entry in TABLE}

@@ -22,11 +22,13 @@ models.
     permute_heads       the heads of a layer in another order
     permute_neurons     the neurons of a layer in another order
     shuffle             stream, heads and neurons in a random order
+    disguise            heads that do nothing are added, everything is reordered and turned; the notes too
     drop_unused         heads and neurons that contribute nothing are removed
 
 Public: the functions above. The modules behind them are internal.
 """
 
+from handloom.core.transforms.disguise import disguise
 from handloom.core.transforms.explicit import add_biases, add_positions, store_positions, ungroup, untie
 from handloom.core.transforms.norms import centre, fold_norms, layer_to_rms
 from handloom.core.transforms.padding import pad
@@ -39,6 +41,7 @@ __all__ = [
     "add_biases",
     "add_positions",
     "centre",
+    "disguise",
     "drop_unused",
     "fold_norms",
     "fold_unembed_bias",

@@ -8,11 +8,12 @@ schedule    every part gets a layer                                         laye
 merge       what is always read together becomes one number                 merge.py
 place       every number gets a dimension, which may have served before     place.py, inplace.py
 emit        the parts get their weights                                     emit.py
-store       the program goes into the notes, with the cost of its lines       stored.py, costs.py
+store       the program goes into the notes, with the cost of its lines       stored.py, costs.py, truth.py
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,13 +21,14 @@ from handloom.core import HandloomError, Model, count
 from handloom.core.errors import shown
 from handloom.write.compiler.codes import Codes, on_a_circle, on_a_parabola
 from handloom.write.compiler.costs import costs_of
-from handloom.write.compiler.emit import emitted
+from handloom.write.compiler.emit import emitted, pin_of
 from handloom.write.compiler.fuse import fused, uses_of
 from handloom.write.compiler.inplace import shareable
 from handloom.write.compiler.interpreter import in_order
-from handloom.write.compiler.layering import scheduled
+from handloom.write.compiler.layering import LayerParts, scheduled
 from handloom.write.compiler.levels import looks_of
 from handloom.write.compiler.lower import Lowering
+from handloom.write.compiler.lowered import Lowered
 from handloom.write.compiler.merge import merged
 from handloom.write.compiler.place import placed
 from handloom.write.compiler.ranges import Ranges, one_token, ranges_of
@@ -35,6 +37,7 @@ from handloom.write.compiler.saying import say
 from handloom.write.compiler.source import TokenProgram
 from handloom.write.compiler.stored import KEY, as_notes
 from handloom.write.compiler.totals import totals_of
+from handloom.write.compiler.truth import truth_of
 from handloom.write.compiler.user_programs import find_program
 from handloom.write.compiler.values import END, Count, Select, Value, token_of
 
@@ -47,9 +50,16 @@ def compile(program: TokenProgram | str | os.PathLike[str]) -> Model:
     if not isinstance(program, TokenProgram):
         raise HandloomError(f"compile takes a program of the language, or FILE.py:NAME, not {shown(program)}")
     stored = as_notes(program)
-    found = (compiled(program, codes) for codes in possible_codes(program))
-    smallest = min(found, key=lambda model: count(model).total)
+    smallest = min((emitted_plan(program, plan) for plan in plans(program)), key=lambda model: count(model).total)
     return smallest.with_(notes={**smallest.notes, KEY: stored}).astype(np.float32)
+
+
+def plans(program: TokenProgram) -> "Iterator[CompilePlan]":
+    """A plan for each code of tokens that there may be."""
+    answer = rewritten(program.answer, program.ranges)
+    ranges = ranges_of(answer, program.ranges.tokens, program.ranges.block, program.ranges.most, program.ranges)
+    for codes in possible_codes(program):
+        yield planned(program, codes, answer, ranges)
 
 
 def possible_codes(program: TokenProgram) -> Iterator[Codes]:
@@ -59,29 +69,46 @@ def possible_codes(program: TokenProgram) -> Iterator[Codes]:
         yield parabola
 
 
-def compiled(program: TokenProgram, codes: Codes) -> Model:
-    """The passes, one after the other."""
-    answer = rewritten(program.answer, program.ranges)
-    ranges = ranges_of(answer, program.ranges.tokens, program.ranges.block, program.ranges.most)
+@dataclass(frozen=True)
+class CompilePlan:
+    """What the passes before emission make of a program: its rewritten answer, and every part in its layer."""
+
+    answer: Value
+    ranges: Ranges
+    codes: Codes
+    totals: frozenset[Value]
+    once: frozenset[str]  # tokens that occur once at most
+    always: frozenset[str]  # tokens that every input has
+    lowered: Lowered
+    layers: Sequence[LayerParts]
+    places: Mapping[str, int]
+
+
+def planned(program: TokenProgram, codes: Codes, answer: Value, ranges: Ranges) -> CompilePlan:
+    """The passes that depend on the code of tokens, up to placing, from the rewritten answer and its ranges."""
     answer = fused(answer, ranges, codes)
-    ranges = ranges_of(answer, program.ranges.tokens, program.ranges.block, program.ranges.most)
+    ranges = ranges_of(answer, ranges.tokens, ranges.block, ranges.most, ranges)
     said = set(map(token_of, ranges.values[answer]))
-    once = {t for t in ranges.tokens if t != END and t not in said and program.asked.most(t) <= 1}
+    once = frozenset(t for t in ranges.tokens if t != END and t not in said and program.asked.most(t) <= 1)
     beside = looked_for(program.answer, program.ranges)
     totals = totals_of(answer, ranges)
     always = frozenset(t for t in program.asked.alphabet if program.asked.always(t))
-    lowering = Lowering(
-        ranges, codes, program.names, looks_of, frozenset(once), beside, uses_of(answer), totals, always
-    )
+    lowering = Lowering(ranges, codes, program.names, looks_of, once, beside, uses_of(answer), totals, always)
     say(lowering, answer)
     layers = scheduled(lowering.lowered)
     merged(lowering.lowered, layers)
     places, layers = placed(lowering.lowered, layers, shareable(lowering.lowered, layers, codes))
+    return CompilePlan(answer, ranges, codes, totals, once, always, lowering.lowered, layers, places)
+
+
+def emitted_plan(program: TokenProgram, plan: CompilePlan) -> Model:
+    """The Model of a program's plan."""
     notes: dict[str, object] = {"made": "compiled", "task": f"compiled/{program.name}"}
-    notes["cost"] = costs_of(lowering.lowered, places, layers)
+    notes["cost"] = costs_of(plan.lowered, plan.places, plan.layers)
+    notes["truth"] = truth_of(plan.lowered, plan.places, plan.layers, plan.codes, pin_of(plan.ranges.block))
     if program.steps is not None:
         notes["decode_steps"] = program.steps
-    return emitted(lowering.lowered, places, layers, program.vocab, ranges.block, codes, notes)
+    return emitted(plan.lowered, plan.places, plan.layers, program.vocab, plan.ranges.block, plan.codes, notes)
 
 
 def looked_for(answer: Value, ranges: Ranges) -> tuple[str, ...]:

@@ -13,22 +13,29 @@ from handloom.core import Model, Vocab
 from handloom.core.arrays import Array
 from handloom.write.compiler.codes import Codes
 from handloom.write.compiler.layering import LayerParts
+from handloom.write.compiler.levels import LONG
 from handloom.write.compiler.lowered import PLANE, Lowered, Read
 from handloom.write.parts.encodings import PLANE as AXES
 from handloom.write.parts.stream import Direction, Head, Layer, Neurons, Stream, assemble
 
-C = 1024.0  # what stands in high and low
+C = 2.0**10  # what stands in high and low,
+C_LONG = 2.0**13  # and in a block of more than LONG positions, where norm must change less from one to the next
 MARGIN = 16.0  # the least difference between the logits of the answer and of any other token
 
 
-def stream_of(lowered: Lowered, places: Mapping[str, int]) -> Stream:
-    """A direction for every number, scaled so that it stays within 1."""
+def pin_of(block: int) -> float:
+    """What stands in high and low, without signs, in a block of that many positions."""
+    return C if block <= LONG else C_LONG
+
+
+def stream_of(lowered: Lowered, places: Mapping[str, int], pin: float) -> Stream:
+    """A direction for every number, scaled so that it stays within 1, behind the pair that holds ±pin."""
     every = np.eye(5 + max(places.values(), default=-1) + 1)
     high, low, token = every[:1], every[1:2], every[2:5]
     directions = {
         "high": Direction(high, high, "ballast", (0, 1)),
         "low": Direction(low, low, "ballast", (1, 2)),
-        "one": Direction(C * (high - low), (high - low) / (2 * C)),
+        "one": Direction(pin * (high - low), (high - low) / (2 * pin)),
     }
     for name, axis in zip(PLANE, AXES, strict=True):
         directions[name] = Direction(axis[None] @ token, axis[None] @ token)
@@ -36,7 +43,7 @@ def stream_of(lowered: Lowered, places: Mapping[str, int]) -> Stream:
         scale = 2.0 ** np.ceil(np.log2(max(map(abs, lowered.bounds[name]))))
         own = every[5 + place : 6 + place]
         directions[name] = Direction(own / scale, scale * (own - token.sum(0) / 3), "number", (5 + place, 6 + place))
-    return Stream(directions, C * np.sqrt(2 / len(every)))
+    return Stream(directions, pin * np.sqrt(2 / len(every)))
 
 
 def emitted(
@@ -49,7 +56,7 @@ def emitted(
     notes: Mapping[str, object],
 ) -> Model:
     """The Model of all parts."""
-    stream = stream_of(lowered, places)
+    stream = stream_of(lowered, places, pin_of(block))
     columns = {
         of: {n: np.array(c.values) for n, c in lowered.columns.items() if c.of == of} for of in ("token", "position")
     }

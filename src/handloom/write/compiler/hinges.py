@@ -4,8 +4,9 @@ A function of several variables is taken through one sum of multiples of them, t
 x and y through x + y, x < y through y − x, a table of digits through 10x + y.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import wraps
 from itertools import permutations, product
 
 import numpy as np
@@ -15,6 +16,7 @@ from handloom.core.arrays import Array
 SMALL = {1: 1, 2: 4, 3: 2}  # the largest multiple tried, by the number of variables; 1 for more
 FEW_CASES = 40  # up to this many, a linear part is tried
 MOST_SUMS = 2_000  # sums that are tried
+MOST_KNOWN = 100  # results that are kept
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,26 @@ class Hinged:
         return hinges + (variables @ np.array(self.linear))[:, None] if self.linear else hinges
 
 
+Search = Callable[[Array, Array], Hinged]
+
+
+def once_each(search: Search) -> Search:
+    """A search that keeps what it found for the latest cases: a program often has the same function several times."""
+    known: dict[tuple[tuple[int, ...], bytes, bytes], Hinged] = {}
+
+    @wraps(search)
+    def found(variables: Array, values: Array) -> Hinged:
+        key = variables.shape, variables.tobytes(), values.tobytes()
+        hinged = known.pop(key, None) or search(variables, values)
+        known[key] = hinged
+        if len(known) > MOST_KNOWN:
+            del known[next(iter(known))]
+        return hinged
+
+    return found
+
+
+@once_each
 def fewest_hinges(variables: Array, values: Array) -> Hinged:
     """The function with these values (n, k) where the variables are (n, m)."""
     best: Hinged | None = None
@@ -41,10 +63,13 @@ def fewest_hinges(variables: Array, values: Array) -> Hinged:
         hinged = through(variables @ np.array(multiples, float), values, multiples)
         if hinged is not None and (best is None or len(hinged.at) < len(best.at)):
             best = hinged
+            if not len(best.at):
+                break
     assert best is not None, "one of the sums tells all cases apart"
     return best
 
 
+@once_each
 def with_a_linear_part(variables: Array, values: Array) -> Hinged:
     """The same for numbers (n, 1), where multiples of the variables may be added as they are: that costs nothing."""
     best = fewest_hinges(variables, values)
@@ -58,7 +83,7 @@ def with_a_linear_part(variables: Array, values: Array) -> Hinged:
         linear = [(float(slope),) for slope in np.unique(slopes)]
     else:
         linear = [(float(a), float(b)) for a, b in product((-1, 0, 1), repeat=m) if a or b]
-    for multiples in linear:
+    for multiples in linear if len(best.at) else ():
         rest = fewest_hinges(variables, values - (variables @ np.array(multiples))[:, None])
         if len(rest.at) < len(best.at):
             best = replace(rest, linear=multiples)

@@ -6,6 +6,7 @@ an index of the positions by what is compared there, so that no position is look
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from math import isfinite
 from typing import Any
 
@@ -48,6 +49,7 @@ class ProgramRun:
 
     def __init__(self, answer: Value, order: Sequence[Value] | None = None) -> None:
         self.tokens: list[str] = []
+        self.places: list[dict[tuple[Plain, ...], list[int]]] = []  # of every condition: what is compared → positions
         self.columns: dict[Value, list[Plain]] = {value: [] for value in order or in_order(answer)}
         self.steps = [(column, self.evaluator(value)) for value, column in self.columns.items()]
         self.answers = self.columns[answer]
@@ -59,6 +61,16 @@ class ProgramRun:
         for column, here in self.steps:
             column.append(here(t))
         return self.answers[t]
+
+    def back_to(self, length: int) -> None:
+        """Forget all tokens behind the first ones."""
+        del self.tokens[length:]
+        for column in self.columns.values():
+            del column[length:]
+        for index in self.places:
+            for found in index.values():
+                while found and found[-1] >= length:
+                    found.pop()
 
     def evaluator(self, value: Value) -> Here:
         """The function that gives a value at the last position, where its inputs are known."""
@@ -86,10 +98,12 @@ class ProgramRun:
 
         def here(t: int) -> Plain:
             total: Any = value.constant
-            for factor, column in terms:
-                if isinstance(column[t], str):
-                    linear(value, [column[t] for _, column in terms])  # refuses it
-                total += factor * column[t]
+            try:
+                for factor, column in terms:
+                    total += factor * column[t]
+            except TypeError:
+                linear(value, [column[t] for _, column in terms])  # refuses tokens
+                raise
             result: Plain = total
             return result
 
@@ -119,6 +133,7 @@ class ProgramRun:
         there = [self.columns[value] for value, _ in where.pairs]
         mine = [self.columns[value] for _, value in where.pairs]
         index: dict[tuple[Plain, ...], list[int]] = {}
+        self.places.append(index)
 
         def here(t: int) -> Sequence[int]:
             if t and (key is None or key[t]):
@@ -210,8 +225,13 @@ def mean_of(value: Select, found: Sequence[Plain]) -> Plain:
     if len(numbers) < len(found):
         refuse(value.line, "several tokens match, and tokens have no mean", "take the latest or the first")
     if all(isinstance(one, int) for one in numbers):
-        return Fraction(sum(numbers), len(numbers))
+        return fraction(sum(numbers), len(numbers))
     return Fraction(sum(map(Fraction, numbers)), len(numbers))
+
+
+@lru_cache(10_000)
+def fraction(a: int, b: int) -> Fraction:
+    return Fraction(a, b)
 
 
 def failed(error: Exception, name: str) -> HandloomError:

@@ -22,6 +22,7 @@ from handloom.write.compiler.ranges import one_token
 from handloom.write.compiler.values import END, At, Count, Select, Value
 
 STEP = 40.0  # between levels
+LONG = 128  # positions up to which the squares of positions are small enough for float32
 DIRECTIONS = 720  # tried for a read that picks out one token
 
 Looks = list[tuple[Read, Read]]
@@ -47,10 +48,12 @@ def looks_of(lowering: Lowering, value: At | Select | Count) -> Looks:
 
 
 def nearest_place(lowering: Lowering, value: At) -> Looks:
-    """−(p − q)², without the q² that all keys share: 2qp − p², counted from the middle."""
+    """−(p − q)², without the q² that all keys share: 2qp − p², counted from the middle. These numbers grow as the
+    square of the block, and with them what is rounded: so does the step, for long ones."""
+    step = STEP * max(1.0, (lowering.ranges.block / LONG) ** 2)
     place = plus(lowering.number(value.place), one=-lowering.middle)
     here = plus(lowering.position(), one=-lowering.middle)
-    return [(times(2 * STEP, place), here), (ONE, times(-STEP, lowering.square()))]
+    return [(times(2 * step, place), here), (ONE, times(-step, lowering.square()))]
 
 
 class Levels:

@@ -238,7 +238,10 @@ class Lowering:
         if key not in self.heads:
             self.heads[key] = HeadPart(looks, value.line)
             self.lowered.parts.append(self.heads[key])
-        return self.heads[key]
+        head = self.heads[key]
+        if not any(value is one for one in head.values):
+            head.values.append(value)
+        return head
 
     def when(self, reads: Iterable[Read], neurons: bool) -> int:
         """The first half layer of heads, or of neurons, in which all that is read is known."""
@@ -372,7 +375,7 @@ class Lowering:
         for at, side, change in zip(hinged.at, hinged.side, hinged.change, strict=True):
             read = times(float(side), plus(total, one=-float(at)))
             rows.append((read, plus(dict(zip(targets, map(float, change), strict=True)))))
-        self.lowered.parts.append(NeuronPart(rows, value.line))
+        self.lowered.parts.append(NeuronPart(rows, value.line, value))
         self.written(dict.fromkeys(targets, 1.0), self.when((read for read, _ in rows), True))
 
 

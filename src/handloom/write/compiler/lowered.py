@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from handloom.write.compiler.values import Line
+from handloom.write.compiler.values import Line, Value
 
 Read = Mapping[str, float]  # multiples of named numbers of the stream; "one" is the constant 1
 ONE: Read = {"one": 1.0}
@@ -20,19 +20,22 @@ class Column:
 
 @dataclass
 class HeadPart:
-    """Scores are the sum of query · key over `looks`; each of `moves` is read there and written here."""
+    """Scores are the sum of query · key over `looks`; each of `moves` is read there and written here. `values` are
+    those that look alike, and are fetched by it."""
 
     looks: tuple[tuple[Read, Read], ...]
     line: Line
     moves: list[tuple[Read, Read]] = field(default_factory=list)
+    values: list[Value] = field(default_factory=list)
 
 
 @dataclass
 class NeuronPart:
-    """Each neuron reads, and writes for every 1 above 0."""
+    """Each neuron reads, and writes for every 1 above 0. Together they compute a value, unless they clear one."""
 
     rows: list[tuple[Read, Read]]
     line: Line
+    value: Value | None = None
 
 
 @dataclass

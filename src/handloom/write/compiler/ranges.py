@@ -7,11 +7,12 @@ from other positions are taken to be independent, so a range may have values tha
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import product
-from math import prod
+from functools import lru_cache
+from itertools import islice, product
+from math import gcd, prod
 from typing import Any
 
-from handloom.write.compiler.interpreter import ProgramRun, in_order, linear, mapped
+from handloom.write.compiler.interpreter import ProgramRun, linear, mapped
 from handloom.write.compiler.values import (
     END,
     At,
@@ -69,36 +70,62 @@ class Ranges:
 
     def all_cases(self, value: Map) -> Cases:
         """What a map gives, for all arguments that can occur together. Where its function gives None, they cannot."""
+        results = {given: mapped(value, given) for given in self.arguments(value)}
+        return {given: result for given, result in results.items() if result is not None}
+
+    def arguments(self, value: Map) -> Iterable[tuple[Plain, ...]]:
+        """All arguments of a map, as far as the ranges tell."""
         sources = bases(value)
         separate = prod(len(self.values[one]) for one in value.arguments)
         if prod(len(self.values[one]) for one in sources) <= max(separate, FEW_CASES):
             every = product(*(self.values[one] for one in sources))
             rows = (dict(zip(sources, given, strict=True)) for given in every)
-            arguments = {tuple(computed(one, row) for one in value.arguments) for row in rows}
+            arguments = dict.fromkeys(tuple(computed(one, row) for one in value.arguments) for row in rows)
         else:
-            arguments = set(product(*(self.values[one] for one in value.arguments)))
-        results = {given: mapped(value, given) for given in arguments if None not in given}
-        return {given: result for given, result in results.items() if result is not None}
+            arguments = dict.fromkeys(product(*(self.values[one] for one in value.arguments)))
+        return (given for given in arguments if None not in given)
 
 
-def ranges_of(answer: Value, tokens: Sequence[str], block: int, most: Mapping[str, int] | None = None) -> Ranges:
-    """The ranges of everything that an answer is computed from, where these tokens may occur, each so often at most."""
+def ranges_of(
+    answer: Value,
+    tokens: Sequence[str],
+    block: int,
+    most: Mapping[str, int] | None = None,
+    before: Ranges | None = None,
+) -> Ranges:
+    """The ranges of everything that an answer is computed from, where these tokens may occur, each so often at most.
+    What was found before, with this block, is taken from there as far as it is the same."""
     run = ProgramRun(answer)
     run.append(END)
     at_first = {value: column[0] for value, column in run.columns.items()}
     found: dict[Value, tuple[Plain, ...]] = {}
     ranges = Ranges(found, at_first, tuple(tokens), block, most or {})
-    for value in in_order(answer):
-        found[value] = in_range(value, possible(value, ranges))
+    for value in run.columns:
+        known = before.values.get(value) if before is not None else None
+        if before is not None and known is not None and unchanged(value, ranges, before):
+            found[value] = known
+            if isinstance(value, Map):
+                ranges.known_cases[value] = before.cases(value)
+        else:
+            new = in_range(value, possible(value, ranges))
+            found[value] = known if known is not None and known == new else new
     return ranges
+
+
+def unchanged(value: Value, ranges: Ranges, before: Ranges) -> bool:
+    """Whether all that a range is found from is the same as before; equal ranges are one object."""
+    if isinstance(value, Token | Count):
+        return False
+    return all(ranges.values[one] is before.values[one] for one in {*value.inputs, *bases(value)} - {value})
 
 
 def ranges_in_use(answer: Value, often: Mapping[str, int], block: int, once: bool) -> Ranges:
     """The ranges where the tokens that are asked occur so often at most, and those that are answered anywhere; or not
     at all, if an answer is one token."""
     tokens, most = [*often, END], dict(often)
+    ranges: Ranges | None = None
     for _ in range(ROUNDS):
-        ranges = ranges_of(answer, tokens, block, most)
+        ranges = ranges_of(answer, tokens, block, most, ranges)
         answers = dict.fromkeys(map(token_of, ranges.values[answer]))
         new = [token for token in answers if token not in tokens]
         unlimited = [] if once else [token for token in most if token in answers]
@@ -115,7 +142,12 @@ def in_range(value: Value, possible: Iterable[Plain | None]) -> tuple[Plain, ...
     every = {one for one in possible if one is not None}
     if len(every) > MOST_VALUES:
         refuse(value.line, f"this has more than {MOST_VALUES:,} values", "compute with fewer or smaller numbers")
-    return tuple(sorted(every, key=lambda one: (isinstance(one, str), one)))
+    return tuple(sorted(every, key=in_size))
+
+
+def in_size(one: Plain) -> tuple[bool, Any, Any]:
+    """Numbers before tokens. Fractions are compared as they are, which is slow, only where their floats are equal."""
+    return isinstance(one, str), float(one) if isinstance(one, Fraction) else one, one
 
 
 def possible(value: Value, ranges: Ranges) -> Iterable[Plain]:
@@ -141,7 +173,7 @@ def possible(value: Value, ranges: Ranges) -> Iterable[Plain]:
     rest = ranges.at_first[value.value] if value.otherwise is None else value.otherwise
     taken = known[value.value]
     if value.order == "all" and len(taken) > 1:
-        taken = tuple(means(value, taken, ranges.block))
+        taken = means(value, taken, ranges.block)
     return {*taken, rest}
 
 
@@ -202,7 +234,7 @@ def check_cases(value: Map, ranges: Ranges) -> None:
                "compute it in steps, each of fewer values")  # fmt: skip
 
 
-def means(value: Select, taken: Sequence[Plain], block: int) -> Iterable[Plain]:
+def means(value: Select, taken: tuple[Plain, ...], block: int) -> tuple[Plain, ...]:
     """All means of up to block − 1 whole numbers."""
     if any(isinstance(one, str) for one in taken):
         return taken  # tokens have no mean: the interpreter refuses it where several match
@@ -210,5 +242,11 @@ def means(value: Select, taken: Sequence[Plain], block: int) -> Iterable[Plain]:
     low, high = min(numbers), max(numbers)
     if any(number.denominator != 1 for number in numbers):
         refuse(value.line, "the mean of numbers that are not whole has too many values", "take the mean of whole ones")
-    found: set[Plain] = {low + Fraction(a, b) for b in range(1, block) for a in range(int(high - low) * b + 1)}
-    return in_range(value, found)
+    return means_between(int(low), int(high), block)
+
+
+@lru_cache(64)
+def means_between(low: int, high: int, block: int) -> tuple[Plain, ...]:
+    """All fractions between two numbers with denominators below the block, each in its lowest terms."""
+    lowest = ((a, b) for b in range(1, block) for a in range(low * b, high * b + 1) if gcd(a, b) == 1)
+    return tuple(Fraction(a, b) for a, b in islice(lowest, MOST_VALUES + 1))  # more are refused

@@ -93,12 +93,16 @@ class TokenProgram:
                 f"{self.name} takes {self.asked.expression}, such as {self.example()}; it was given {shown(text)}"
             )
 
-    def answers(self, text: str) -> list[str]:
-        """The tokens of the answer, with the last, END, if it ends before `steps`."""
-        run, answer = ProgramRun(self.answer, self.order), list[str]()
+    def answers(self, text: str, run: ProgramRun | None = None) -> list[str]:
+        """The tokens of the answer, with the last, END, if it ends before `steps`. An earlier run keeps what it knows
+        of the tokens that it has in common with this one."""
+        run, answer = run or ProgramRun(self.answer, self.order), list[str]()
+        tokens = (END, *text)
+        run.back_to(in_common(run.tokens, tokens))
         try:
-            for token in (END, *text):
-                next = token_of(run.append(token))
+            for token in tokens[len(run.tokens) :]:
+                run.append(token)
+            next = token_of(run.answers[-1])
             while True:
                 answer.append(next)
                 if next == END or len(answer) == self.steps:
@@ -165,7 +169,8 @@ class TokenProgram:
         """The most tokens that a run has: first token, input and answer."""
         if self.steps is not None and self.asked.longest + self.steps > MOST_POSITIONS:
             self.too_long(self.asked.longest + self.steps)
-        longest = max(len(word) + len(self.answers(word)) for word in self.samples())
+        run = ProgramRun(self.answer, self.order)
+        longest = max(len(word) + len(self.answers(word, run)) for word in self.samples())
         return longest if self.steps is None else self.asked.longest + self.steps
 
     def too_long(self, tokens: int) -> NoReturn:
@@ -225,6 +230,12 @@ class TokenProgram:
             hard=lambda: map(encode, dict.fromkeys(self.samples())),
             effort=EFFORT * len(self.order) * (self.asked.longest + 2),
         )
+
+
+def in_common(some: Sequence[str], others: Sequence[str]) -> int:
+    """How many tokens two texts begin with together."""
+    pairs = enumerate(zip(some, others, strict=False))
+    return next((i for i, (one, other) in pairs if one != other), min(len(some), len(others)))
 
 
 def vocab_of(tokens: Sequence[str]) -> Vocab:

@@ -37,7 +37,6 @@ from handloom.write.compiler.values import (
     Token,
     Value,
     Where,
-    refuse,
 )
 
 KEY = "compiled"  # of the notes
@@ -189,14 +188,8 @@ class Reading:
         self.rows += len(rows)
         if not given or self.rows > MOST_ROWS:
             self.fail(f"its tables have more than {MOST_ROWS:,} rows, or no arguments")
-        line = self.line
-
-        def missing(*asked: Plain) -> NoReturn:
-            refuse(line, f"its table has no row for {', '.join(map(shown, asked))}", "compile the program again")
-
-        value = Map(missing, given, line=line)
-        value.known.update({row[:-1]: row[-1] for row in rows})
-        return value
+        entries = {row[:-1]: row[-1] for row in rows}
+        return Map(lambda *asked: entries.get(asked), given, line=self.line)
 
     def select(self, order: Any, value: Any, where: Any, by: Any, otherwise: Any) -> Value:
         if order not in get_args(Order) or (order in ("least", "greatest")) != (by is not None):

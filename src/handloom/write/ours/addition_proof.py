@@ -185,6 +185,8 @@ def share(e: Array, others: Array, if_unknown: float) -> Array:
 def prove(model: Model, progress: Progress | None = None) -> Certificate:
     """That the model adds any two numbers of as many digits as its block is for, in float64. A model of which that
     cannot be shown is refused; it may be right all the same."""
+    if model.dtype != np.float64:
+        raise HandloomError(f"the proof is about float64; the model is {model.dtype}")
     n = (model.config.block - 2) // 3
     if model.vocab != sum_vocab():
         raise HandloomError(
@@ -194,7 +196,7 @@ def prove(model: Model, progress: Progress | None = None) -> Certificate:
     if model.config != small_addition(n).config or not plain:
         raise HandloomError(f"the model is not of the shape of small_addition({n}); the proof is about that one only")
     with np.errstate(all="ignore"):  # what overflows proves nothing
-        margin = Proof(model.astype(np.float64), n).margin(progress)
+        margin = Proof(model, n).margin(progress)
     if not margin > 0:
         raise HandloomError("no proof: there are cases in which the intervals do not show the right digit to win")
     return Certificate("proof", 100**n, True, margin, "float64", "intervals over cases")

@@ -86,7 +86,7 @@ def count_less(n: int = 5, digits: int = 4) -> TokenProgram:
     def count_less() -> Any:
         x = number(token)
         less = sum(count((there(x) < value) & (x == value)) for value in range(1, digits))
-        return apply(lambda less: less if less < n else None, less)  # one of them is the last itself
+        return apply(lambda less: min(less, n - 1), less)  # one of them is the last itself
 
     return count_less
 

@@ -5,6 +5,7 @@ from typing import Any
 from handloom.core import HandloomError
 from handloom.language import END, apply, at, back, count, find, first, latest, position, program, table, there, token
 from handloom.write.compiler.source import TokenProgram
+from handloom.write.compiler.values import Value
 
 ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 
@@ -95,6 +96,31 @@ def two_hop(n: int = 63, letters: int = 10) -> TokenProgram:
 
 def three_hop(n: int = 31, letters: int = 6) -> TokenProgram:
     return hops(n, letters, 3)
+
+
+def k_hop(n: int = 31, letters: int = 4, k: int = 8) -> TokenProgram:
+    """k hops, by pointers that double: a layer more for twice as many hops.
+
+    A hop leads to the position behind the latest earlier occurrence of the token here, and to the first token if there
+    is none: find¹(s) = max({0} ∪ {r ≤ s: x[r − 1] = x[s]}). The next hop begins where the last one ended, so it does
+    not see what is behind that, other than in `2-hop` and `3-hop`. (Sanford, Hsu, Telgarsky, "Transformers, parallel
+    computation, and logarithmic depth", 2024.)
+    """
+    if k < 1:
+        raise HandloomError(f"k: {k} (expected at least 1)")
+
+    @program(asks=f"{letters_up_to(letters)}{{1,{n}}}", steps=1)
+    def k_hop() -> Any:
+        before = back(1)
+        pointer = latest(position, where=there(before) == token, otherwise=0)
+        place: Value | None = None
+        for bit in reversed(f"{k:b}"):  # pointer leads 1, 2, 4, … hops on
+            if bit == "1":
+                place = pointer if place is None else at(place, pointer)
+            pointer = at(pointer, pointer)
+        return at(place)
+
+    return k_hop
 
 
 def dedupe(n: int = 5, letters: int = 4) -> TokenProgram:
