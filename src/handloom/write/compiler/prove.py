@@ -129,6 +129,8 @@ class Proof:
     # heads
 
     def attend(self, i: int, layer: LayerParts) -> None:
+        if not self.model.config.heads:
+            return
         gains = self.flat[f"layers.{i}.ln1.w"][:, None]
         W = {name: self.flat[f"layers.{i}.W_{name}"] for name in "QKVO"}
         signals, error = list[Signal](), np.zeros(self.model.config.d_model)
