@@ -1,0 +1,210 @@
+"""The graph of a transformer: who writes into the residual stream, who reads it, and runs in which edges are cut.
+
+    graph = Graph(model)
+    graph.edges[0]                                     # ('embed', '0.0.q')
+    graph.answers(batch, [{("embed", "0.0.q")}])       # the tokens predicted if head 0.0's query reads another embedding
+
+Sources are the embeddings of tokens (`embed`) and positions (`pos`), every head (`1.0`) and every MLP (`1.mlp`).
+Receivers are the queries, keys and values of every head (`1.0.q`), every MLP and the logits. What a receiver reads is
+the sum of all earlier sources, behind a norm. To cut an edge is to replace this one term of this one sum by that of a
+run on another input; the norm divides by what is then there, and everything behind it runs on. If several edges are
+cut, what is not cut carries the values of this run, not of the clean one. (These are the semantics of ACDC, Conmy et
+al. 2023, and of edge attribution, Syed et al. 2023. Biases are constant, and no edges.)
+
+Two inputs have the same positions, so another input's `pos` would be no change: a cut `pos` has its rows shuffled.
+Post-norm models are refused: there the stream itself is rescaled, and has no fixed terms.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from handloom.core import HandloomError, Model
+from handloom.core.arrays import Array
+from handloom.core.params import Params
+from handloom.core.reference import ACTIVATIONS, forward, norm, softmax, turn_pairs
+from handloom.core.trace import Tap
+from handloom.read.inputs import Batch
+
+Edge = tuple[str, str]  # source, receiver
+Cut = AbstractSet[Edge]
+LOGITS = "logits"
+AT_ONCE = 2_000_000  # numbers of the stream computed together
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What each source wrote in the run so far, (m, B, T, D), and what it writes in the other run, (B, T, D)."""
+
+    now: dict[str, Array]
+    other: Mapping[str, Array]
+
+
+class Graph:
+    """The graph of a model, and the model's weights in float64."""
+
+    def __init__(self, model: Model) -> None:
+        if model.config.place == "post" and model.config.norm != "none":
+            raise HandloomError(
+                "the graph of a post-norm model: its stream has no fixed terms; choose a pre-norm model"
+            )
+        self.model = model.astype(np.float64)
+        self.config = model.config
+        self.silent = Tap(model.config, (), (), None, lambda new, old: new, np.copy)  # records and edits nothing
+
+    @cached_property
+    def sources(self) -> tuple[str, ...]:
+        """The sources in the order of a run."""
+        begin = ["embed", *(["pos"] if self.config.positions in ("table", "sinusoid") else [])]
+        return (*begin, *(name for i in range(self.config.layers) for name in (*self.heads(i), *self.mlps(i))))
+
+    @cached_property
+    def edges(self) -> tuple[Edge, ...]:
+        """Every source with every later receiver, receivers in the order of a run."""
+        return tuple((source, receiver) for receiver in self.receivers for source in self.before(receiver))
+
+    @cached_property
+    def receivers(self) -> tuple[str, ...]:
+        layers = range(self.config.layers)
+        return (*(name for i in layers for name in (*self.reads_of_heads(i), *self.mlps(i))), LOGITS)
+
+    def heads(self, i: int) -> list[str]:
+        return [f"{i}.{h}" for h in range(self.config.heads)]
+
+    def mlps(self, i: int) -> list[str]:
+        return [f"{i}.mlp"] if self.config.d_ff else []
+
+    def reads_of_heads(self, i: int) -> list[str]:
+        """The queries of each head, and keys and values, which heads may share."""
+        shared = self.config.kv_heads or self.config.heads
+        count = {"q": self.config.heads, "k": shared, "v": shared}
+        return [f"{i}.{h}.{part}" for h in range(self.config.heads) for part in "qkv" if h < count[part]]
+
+    def before(self, receiver: str) -> list[str]:
+        """The sources that a receiver reads."""
+        if receiver == LOGITS:
+            return list(self.sources)
+        layer, _, part = receiver.partition(".")
+        return [s for s in self.sources if "." not in s or written_before(s, int(layer), part == "mlp")]
+
+    # runs
+
+    def terms(self, ids: Array) -> dict[str, Array]:
+        """What each source writes in a plain run on ids (B, T)."""
+        want = ["embed", *("pos_embed" for s in self.sources if s == "pos")]
+        want += [f"{i}.result" for i in range(self.config.layers) if self.config.heads]
+        want += [f"{i}.mlp_out" for i in range(self.config.layers) if self.config.d_ff]
+        _, trace = forward(self.model, ids, want)
+        found = {"embed": trace["embed"]} | ({"pos": trace["pos_embed"]} if "pos" in self.sources else {})
+        for i in range(self.config.layers):
+            found |= {name: trace[f"{i}.result"][:, h] for h, name in enumerate(self.heads(i))}
+            found |= {name: trace[f"{i}.mlp_out"] for name in self.mlps(i)}
+        return found
+
+    def other_terms(self, batch: Batch, seed: int = 0) -> dict[str, Array]:
+        """What each source writes in the other runs; positions are shuffled, in each row in its own way."""
+        found = self.terms(batch.other)
+        if "pos" in found:
+            order = np.random.default_rng(seed).permuted(np.indices(batch.clean.shape)[1], axis=1)
+            found["pos"] = np.take_along_axis(found["pos"], order[:, :, None], axis=1)
+        return found
+
+    def logits(self, batch: Batch, cuts: Sequence[Cut], other: Mapping[str, Array]) -> Array:
+        """The logits (cuts, n, V) at the n places where an answer is asked, for each set of cut edges."""
+        run = CutRun(self, batch, other)
+        each = max(1, AT_ONCE // (batch.clean.size * self.config.d_model))
+        return np.concatenate([run(cuts[i : i + each]) for i in range(0, len(cuts), each)])
+
+    def answers(self, batch: Batch, cuts: Sequence[Cut], other: Mapping[str, Array] | None = None) -> Array:
+        """The tokens (cuts, n) that are predicted where an answer is asked."""
+        found: Array = self.logits(batch, cuts, self.other_terms(batch) if other is None else other).argmax(-1)
+        return found
+
+    def by_receiver(self, edges: Iterable[Edge]) -> Iterator[list[Edge]]:
+        """Edges in groups: all that cut edges of one group change is computed once, however many they are."""
+        chosen = set(edges)
+        for receiver in self.receivers:
+            if group := [(s, receiver) for s in self.before(receiver) if (s, receiver) in chosen]:
+                yield group
+
+
+def written_before(source: str, layer: int, mlp: bool) -> bool:
+    """Whether a head or MLP writes before the heads, or the MLP, of a layer read."""
+    its, _, part = source.partition(".")
+    return int(its) < layer or (int(its) == layer and mlp and part != "mlp")
+
+
+class CutRun:
+    """Runs on one batch with edges cut. Arrays have the sets of cuts in front, (m, B, T, …); where all sets have the
+    same values, m is 1: what lies before the first cut is computed once."""
+
+    def __init__(self, graph: Graph, batch: Batch, other: Mapping[str, Array]) -> None:
+        self.graph, self.config, self.p = graph, graph.config, graph.model.params
+        self.asked, self.other = batch.asked, other
+        plain = graph.terms(batch.clean)
+        self.begin = {name: plain[name][None] for name in ("embed", "pos") if name in plain}
+
+    def __call__(self, cuts: Sequence[Cut]) -> Array:
+        """The logits (m, n, V) for m sets of cuts."""
+        terms = Terms(dict(self.begin), self.other)
+        x = sum(self.begin.values(), np.zeros(1))
+        for i, layer in enumerate(self.p["layers"]):
+            x = self.attend(i, layer, x, terms, cuts)
+            x = self.compute(i, layer, x, terms, cuts)
+        x = self.seen(LOGITS, x, terms, cuts)[:, self.asked]  # (m, n, D)
+        x = self.normed(self.p.get("ln_final"), x)
+        logits = x @ (self.p["W_E"].T if self.config.tied else self.p["W_U"]) + self.p.get("b_U", 0.0)
+        return np.broadcast_to(logits, (len(cuts), *logits.shape[1:]))
+
+    def seen(self, receiver: str, x: Array, terms: Terms, cuts: Sequence[Cut]) -> Array:
+        """What a receiver reads: the stream, with other terms in place of those that are cut."""
+        for source in self.graph.before(receiver):
+            chosen = np.array([(source, receiver) in cut for cut in cuts])
+            if chosen.any():
+                now = terms.now[source]
+                swap = terms.other[source] - now
+                x = x + (swap if chosen.all() else np.where(chosen[:, None, None, None], swap, 0.0))
+        return x
+
+    def normed(self, p: Params | None, x: Array) -> Array:
+        return norm(self.config, p, x, "", self.graph.silent)
+
+    def attend(self, i: int, p: Params, x: Array, terms: Terms, cuts: Sequence[Cut]) -> Array:
+        plain = self.normed(p.get("ln1"), x)
+        reads = {}
+        for receiver in self.graph.reads_of_heads(i):
+            swapped = self.seen(receiver, x, terms, cuts)
+            _, h, part = receiver.split(".")
+            behind = plain if swapped is x else self.normed(p.get("ln1"), swapped)
+            W, b = p[f"W_{part.upper()}"][int(h)], p.get(f"b_{part.upper()}")
+            reads[part, int(h)] = behind @ W + (0.0 if b is None else b[int(h)])  # (m, B, T, K)
+        written = []
+        for h, name in enumerate(self.graph.heads(i)):
+            g = h // self.config.per_group if self.config.kv_heads else h
+            terms.now[name] = self.head(reads["q", h], reads["k", g], reads["v", g]) @ p["W_O"][h]
+            written.append(terms.now[name])
+        return x + (sum(written[1:], written[0]) if written else 0.0) + p.get("b_O", 0.0)
+
+    def head(self, q: Array, k: Array, v: Array) -> Array:
+        if self.config.positions == "rotary":
+            q, k = (turn_pairs(one, 0, self.config.rotary_base) for one in (q, k))
+        scores = q @ np.swapaxes(k, -1, -2) / math.sqrt(self.config.d_head)
+        if self.config.causal:
+            scores = np.where(np.tri(scores.shape[-1], dtype=bool), scores, -np.inf)
+        z: Array = softmax(scores) @ v
+        return z
+
+    def compute(self, i: int, p: Params, x: Array, terms: Terms, cuts: Sequence[Cut]) -> Array:
+        if not self.config.d_ff:
+            return x + p.get("b_out", 0.0)
+        name = f"{i}.mlp"
+        read = self.normed(p.get("ln2"), self.seen(name, x, terms, cuts))
+        linear = read @ p["W_in"] + p.get("b_in", 0.0)
+        gate = read @ p["W_gate"] + p.get("b_gate", 0.0) if self.config.gated else linear
+        post = ACTIVATIONS[self.config.activation](gate) * (linear if self.config.gated else 1.0)
+        terms.now[name] = post @ p["W_out"] + p.get("b_out", 0.0)
+        return x + terms.now[name]

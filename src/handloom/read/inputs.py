@@ -1,0 +1,148 @@
+"""Pairs of inputs: a clean row and another row of the same length, from which something is taken for an experiment.
+
+    pairs = pairs_of(model, task, 256, seed=0)
+    for batch in pairs:
+        batch.clean, batch.other, batch.answers      # (B, T) each; rows of a batch have one length
+
+A row is a question with as much of its right answer as a run reads. `answers` has the token that is right next, and −1
+where the model is not asked. Rows of different lengths cannot be compared position by position, so that a pair always
+has one length; of a task with inputs of several lengths there is one batch per length.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+
+from handloom.core import HandloomError, Model
+from handloom.core.arrays import Array
+from handloom.core.errors import shown
+from handloom.tasks import Language, Learnable, Task, task_of
+
+FEW_INPUTS = 100  # inputs of a task up to which all pairs of them are gone through
+MOST_DRAWS = 8  # drawn for each pair that is wanted: of most tasks two rows seldom have one length
+NOT_ASKED = -1
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows of one length, (B, T) each."""
+
+    clean: Array
+    other: Array
+    answers: Array
+
+    def __post_init__(self) -> None:
+        if not self.clean.shape == self.other.shape == self.answers.shape:
+            raise HandloomError(
+                f"a pair: {self.clean.shape[-1]} tokens against {self.other.shape[-1]} (expected one length); "
+                "choose inputs with equal numbers of tokens"
+            )
+
+    @property
+    def asked(self) -> Array:
+        """Where an answer is asked for, (B, T)."""
+        where: Array = self.answers != NOT_ASKED
+        return where
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Batches of pairs; `exhaustive` if they are all pairs of all inputs of the task with one length."""
+
+    batches: tuple[Batch, ...]
+    exhaustive: bool = False
+
+    def __iter__(self) -> Iterator[Batch]:
+        return iter(self.batches)
+
+    def __len__(self) -> int:
+        return sum(len(batch.clean) for batch in self.batches)
+
+
+Row = tuple[list[int], list[int]]  # tokens, and the right next ones
+
+
+def pairs_of(model: Model, task: Learnable | None = None, count: int = 256, seed: int = 0) -> Pairs:
+    """Pairs of inputs of a task, by default the model's: up to `count` drawn at random, or all, where the task has few
+    inputs."""
+    task = task or task_of(model)
+    if task is None:
+        raise HandloomError("pairs of inputs: the model's task is not known; give a task")
+    check_vocab(model, task)
+    if isinstance(task, Task) and task.every is not None and (task.count or FEW_INPUTS + 1) <= FEW_INPUTS:
+        return Pairs(tuple(all_pairs(by_length([row_of(model, task, asked) for asked in task.every()]))), True)
+    rng = np.random.default_rng(seed)
+    batches = list(drawn_pairs(model, task, count, rng))
+    if not batches:
+        raise HandloomError("pairs of inputs: no two inputs of the task have one length; choose another task")
+    return Pairs(tuple(batches))
+
+
+def check_vocab(model: Model, task: Learnable) -> None:
+    if model.vocab.tokens[: len(task.vocab)] != task.vocab.tokens:
+        raise HandloomError(
+            f"the task's tokens {shown(' '.join(task.vocab.tokens[:5]))} … are not those of the model; give its own task"
+        )
+
+
+def row_of(model: Model, task: Task, question: list[int]) -> Row:
+    answer = task.oracle(question)
+    assert answer is not None, "every input has an answer"
+    return as_row(model, question, answer)
+
+
+def as_row(model: Model, question: Sequence[int], answer: Sequence[int]) -> Row:
+    """What a run reads of a question and its answer, and the tokens that come next."""
+    block = model.config.block
+    if not model.config.causal:
+        raise HandloomError(
+            "pairs of inputs: this model sees both ways and predicts no next token; choose a causal one"
+        )
+    tokens = [*question, *answer][: block + 1]
+    asked = [NOT_ASKED] * (len(question) - 1)
+    return tokens[:-1], [*asked, *tokens[len(question) :]]
+
+
+def by_length(rows: Sequence[Row]) -> list[list[Row]]:
+    lengths = sorted({len(tokens) for tokens, _ in rows})
+    return [[row for row in rows if len(row[0]) == length] for length in lengths]
+
+
+def all_pairs(groups: Sequence[Sequence[Row]]) -> Iterator[Batch]:
+    """Each row with each other one."""
+    for group in groups:
+        first, second = np.nonzero(~np.eye(len(group), dtype=bool))
+        if len(first):
+            yield batch_of([group[i] for i in first], [group[i] for i in second])
+
+
+def drawn_pairs(model: Model, task: Learnable, count: int, rng: np.random.Generator) -> Iterator[Batch]:
+    """Random rows, each with another one of its length that is not equal to it."""
+    drawn: dict[tuple[int, ...], Row] = {}
+    for question, answer in islice(iter(lambda: task.pair(rng), None), MOST_DRAWS * count):
+        row = as_row(model, question, answer)
+        drawn.setdefault(tuple(row[0]), row)
+        if len(drawn) >= 2 * count:
+            break
+    left = count
+    for group in sorted(by_length(list(drawn.values())), key=len, reverse=True):
+        if len(group) > 1 and left > 0:
+            share = min(left, max(1, round(count * len(group) / len(drawn))), len(group))
+            left -= share
+            clean, other = group[:share], [*group[1:], group[0]][:share]
+            yield batch_of(clean, other)
+
+
+def batch_of(clean: Sequence[Row], other: Sequence[Row]) -> Batch:
+    return Batch(
+        np.array([tokens for tokens, _ in clean]),
+        np.array([tokens for tokens, _ in other]),
+        np.array([answers for _, answers in clean]),
+    )
+
+
+def is_language(task: Learnable | None) -> bool:
+    """Whether a task has strings and no questions, so that a next token is seldom the only right one."""
+    return isinstance(task, Language)
