@@ -2,7 +2,7 @@
 
     graph = Graph(model)
     graph.edges[0]                                     # ('embed', '0.0.q')
-    graph.answers(batch, [{("embed", "0.0.q")}])       # the tokens predicted if head 0.0's query reads another embedding
+    graph.answers(batch, [{("embed", "0.0.q")}])       # tokens predicted if head 0.0's query reads other embeddings
 
 Sources are the embeddings of tokens (`embed`) and positions (`pos`), every head (`1.0`) and every MLP (`1.mlp`).
 Receivers are the queries, keys and values of every head (`1.0.q`), every MLP and the logits. What a receiver reads is
@@ -102,7 +102,7 @@ class Graph:
         found = {"embed": trace["embed"]} | ({"pos": trace["pos_embed"]} if "pos" in self.sources else {})
         for i in range(self.config.layers):
             found |= {name: trace[f"{i}.result"][:, h] for h, name in enumerate(self.heads(i))}
-            found |= {name: trace[f"{i}.mlp_out"] for name in self.mlps(i)}
+            found |= dict.fromkeys(self.mlps(i), trace.get(f"{i}.mlp_out"))
         return found
 
     def other_terms(self, batch: Batch, seed: int = 0) -> dict[str, Array]:

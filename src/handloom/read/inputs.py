@@ -82,9 +82,8 @@ def pairs_of(model: Model, task: Learnable | None = None, count: int = 256, seed
 
 def check_vocab(model: Model, task: Learnable) -> None:
     if model.vocab.tokens[: len(task.vocab)] != task.vocab.tokens:
-        raise HandloomError(
-            f"the task's tokens {shown(' '.join(task.vocab.tokens[:5]))} … are not those of the model; give its own task"
-        )
+        some = shown(" ".join(task.vocab.tokens[:5]))
+        raise HandloomError(f"the task's tokens {some} … are not those of the model; give its own task")
 
 
 def row_of(model: Model, task: Task, question: list[int]) -> Row:
