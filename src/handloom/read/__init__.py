@@ -4,21 +4,26 @@ import handloom as hl
 
 hl.read.explain("addition", model)              # an Explanation: all of it on one example
 hl.read.mean_attention(model, rows)             # (layers, heads, T, T)
+hl.read.heads(model)                            # what each head looks at: "offset 1", "induction 3", "unused", …
 """
 
 from handloom.read.answer import Step
 from handloom.read.attention import mean_attention, right_strings, strings_for
 from handloom.read.explanation import Explanation, explain
+from handloom.read.heads import HeadNames, NamedHead, heads
 from handloom.read.looks import Look, effects, looks_between
 from handloom.read.part_names import direction_names
 
 __all__ = [
     "Explanation",
+    "HeadNames",
     "Look",
+    "NamedHead",
     "Step",
     "direction_names",
     "effects",
     "explain",
+    "heads",
     "looks_between",
     "mean_attention",
     "right_strings",
