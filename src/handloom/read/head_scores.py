@@ -1,5 +1,5 @@
-"""Where heads look, in numbers: for each thing a head may look at, how much more of its attention goes there than chance
-would give.
+"""Where heads look, in numbers: for each thing a head may look at, how much more of its attention goes there than
+chance would give.
 
     measure(model, rows).scores["1.0"]["induction 3"]
 
@@ -14,8 +14,8 @@ have a target and something else to look at. Even attention scores 0, all attent
     induction n     positions whose n tokens before are the n tokens up to here
     token =         the one place of a token that delimits the parts of the task's inputs
 
-Two scores have no targets: "broad" is the entropy of the attention as a share of the largest there could be, "skip-gram"
-how much of the scores a pair of tokens explains (`token_pairs.py`). (Olsson et al. 2022 name heads so.)
+Two scores have no targets: "broad" is the entropy of the attention as a share of the largest there could be,
+"skip-gram" how much of the scores a pair of tokens explains (`token_pairs.py`). (Olsson et al. 2022 name heads so.)
 """
 
 import math
@@ -132,7 +132,7 @@ class Sums:
     def enough(self, name: str) -> bool:
         """Whether enough positions and rows have a target of this name. Where a single position counts, all offsets are
         positions: there only the latter have a score."""
-        places, all_places = np.count_nonzero(self.places[name]), np.count_nonzero(self.counted)
+        places, all_places = (int(np.count_nonzero(some)) for some in (self.places[name], self.counted))
         needed = 1 if all_places == 1 else max(2, min(FEWEST, math.ceil(all_places / 2)))
         single = all_places == 1 and name.startswith("offset")
         return not single and places >= needed and self.in_rows[name] >= min(FEWEST, self.rows)

@@ -11,15 +11,15 @@
 
 A name is what scores highest (`head_scores.py`): from 0.5 on as it is, from 0.25 with "partly" in front; below that the
 head is "mixed", with the two best. Three rules choose between names that fit at once. Of "induction n" with equal
-scores the least n counts. A head that looks at a target where there is one, and elsewhere rests on a fixed position, has
-the target's name. Where no target fits, even attention is "broad", and "skip-gram" is a head whose scores depend on the
-pair of tokens and not on positions.
+scores the least n counts. A head that looks at a target where there is one, and elsewhere rests on a fixed position,
+has the target's name. Where no target fits, even attention is "broad", and "skip-gram" is a head whose scores depend on
+the pair of tokens and not on positions.
 
 Names come from rows of random tokens; or, if the inputs of the model's task have a format, in which random tokens make
 no sense, from inputs of the task, at the positions that write the answer. Both are in the evidence.
 
 "unused" is a head that writes nothing; or less than a millionth of the stream, if the logits are the same without it.
-(The size alone does not tell: the heads of the program "multiplication" write 10⁻¹¹ of their stream, and it needs them.)
+(The size alone does not tell: heads of the program "multiplication" write 4·10⁻¹¹ of the stream, and are needed.)
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -51,8 +51,8 @@ class PairFit:
         self.positions = PairSums(longest, config.layers, config.heads)
 
     def add(self, scores: Array, rows: Array, seen: Array) -> None:
-        """Scores (L, H, B, T, S) of rows (B, T). Those of a position count from their mean over what it sees, as softmax
-        sees them. `bos`, which has one position only, does not count."""
+        """Scores (L, H, B, T, S) of rows (B, T). Those of a position count from their mean over what it sees, as
+        softmax sees them. `bos`, which has one position only, does not count."""
         plain = rows != self.bos
         use = seen & plain[:, None, :] & plain[:, :, None]  # (B, T, S)
         means = np.where(use, scores, 0.0).sum(-1, keepdims=True) / np.maximum(use.sum(-1, keepdims=True), 1)
