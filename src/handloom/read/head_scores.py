@@ -63,6 +63,17 @@ def measure(model: Model, rows: HeadRows) -> Measured:
     return Measured(rows, found, {f"{i}.{h}": float(sums.writes[i, h]) for i, h in heads})
 
 
+def writes_on(model: Model, rows: HeadRows) -> dict[str, float]:
+    """Only that share, by head."""
+    check_heads(model)
+    config = model.config
+    engine = choose_engine(fast_engine(model, sum(map(len, rows.ids))))
+    largest = np.zeros((config.layers, config.heads))
+    for group, _ in groups(rows, config.layers * config.heads):
+        largest = np.maximum(largest, largest_writes(model, engine.forward(model, group, ["*.z", "*.resid_pre"])[1]))
+    return {f"{i}.{h}": float(largest[i, h]) for i, h in np.ndindex(largest.shape)}
+
+
 def groups(rows: HeadRows, heads: int) -> Iterator[tuple[Array, Array]]:
     """Rows of one length together, (B, T), as many as fit, and which of their positions count, (B, T)."""
     for length in sorted({len(row) for row in rows.ids}):

@@ -33,7 +33,7 @@ from handloom.core.arrays import Array
 from handloom.core.finding import find
 from handloom.core.registry import offered
 from handloom.read.head_rows import HeadRows, given_rows, random_rows, task_rows
-from handloom.read.head_scores import Measured, groups, measure
+from handloom.read.head_scores import Measured, groups, measure, writes_on
 from handloom.tasks import Learnable, task_of
 
 NAMED, PARTLY, BROAD = 0.5, 0.25, 0.9
@@ -126,7 +126,7 @@ def heads(
         sources = [random_rows(found.model, count, seed)]
         sources += [task_rows(found.model, known, count, seed)] if known else []
     measured = [measure(found.model, source) for source in sources]
-    idle = unused_heads(found.model, measured)
+    idle = unused_heads(found.model, [(one.rows, one.writes) for one in measured])
     formatted = [one for one in measured if one.rows.delimiters]
     chosen = (formatted or measured)[0]
     named = tuple(named_head(head, head in idle, chosen, measured) for head in chosen.scores)
@@ -189,13 +189,20 @@ def in_words(scores: Sequence[Score]) -> str:
     return ", ".join(f"{name} {score:.2f}" for name, score in scores)
 
 
-def unused_heads(model: Model, measured: Sequence[Measured]) -> set[str]:
-    """The heads that write nothing on any of the rows, or so little that the logits are the same without it."""
-    little = {head: max(one.writes[head] for one in measured) for head in measured[0].writes}
+def unused_on(model: Model, rows: Sequence[Sequence[int]]) -> set[str]:
+    """The heads that are not used on rows of token ids, "layer.head" each."""
+    given = given_rows(model, rows)
+    return unused_heads(model, [(given, writes_on(model, given))])
+
+
+def unused_heads(model: Model, found: Sequence[tuple[HeadRows, Mapping[str, float]]]) -> set[str]:
+    """The heads that write nothing on any of the rows, or so little that the logits are the same without it; `found`
+    has what each head writes on which rows."""
+    largest = {head: max(writes[head] for _, writes in found) for head in found[0][1]}
     return {
         head
-        for head, writes in little.items()
-        if writes == 0 or (writes < UNUSED and not any(matters(model, head, one.rows) for one in measured))
+        for head, writes in largest.items()
+        if writes == 0 or (writes < UNUSED and not any(matters(model, head, rows) for rows, _ in found))
     }
 
 

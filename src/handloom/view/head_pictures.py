@@ -26,7 +26,7 @@ from handloom.view.svg.heatmap import heatmap, small
 BOX, HIGH, GAP = 132.0, 46.0, 8.0
 SIDE = 84.0  # of a thumbnail
 MOST_SIDE = 64  # tokens or positions of a thumbnail
-MOST_FRAMES, MOST_HEADS, MOST_PAIRS = 40, 24, 16
+MOST_FRAMES, MOST_HEADS, MOST_PAIRS = 40, 24, 8
 
 
 def heads_drawing(names: HeadNames) -> Drawing:
