@@ -8,14 +8,17 @@ hl.read.mean_attention(model, rows)             # (layers, heads, T, T)
 
 from handloom.read.answer import Step
 from handloom.read.attention import mean_attention, right_strings, strings_for
+from handloom.read.circuit import Circuit, circuit
 from handloom.read.explanation import Explanation, explain
 from handloom.read.looks import Look, effects, looks_between
 from handloom.read.part_names import direction_names
 
 __all__ = [
+    "Circuit",
     "Explanation",
     "Look",
     "Step",
+    "circuit",
     "direction_names",
     "effects",
     "explain",

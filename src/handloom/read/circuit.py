@@ -27,11 +27,12 @@ from handloom.core.registry import offered
 from handloom.read.compiled_truth import Stated, stated_edges
 from handloom.read.graph import Edge, Graph
 from handloom.read.impossible import impossible_edges
-from handloom.read.inputs import Batch, Pairs, pairs_of
+from handloom.read.inputs import Batch, Pairs, every_pair, pairs_of
 from handloom.tasks import Learnable, task_of
 
 ORDERS = 3  # in which edges are pruned, for the core
 CORE_PAIRS = 64  # pairs on which they are
+MOST_CUTS = 500_000  # edges times pairs up to which all pairs are gone through
 
 
 @dataclass(frozen=True)
@@ -146,17 +147,24 @@ def circuit(
     """The circuit of a model, or of the model of a name, for a task, by default its own."""
     found, folder = find(model)
     task = task or task_of(found, folder)
-    graph, drawn = Graph(found), pairs_of(found, task, pairs, seed)
+    graph = Graph(found)
+    drawn = every_pair_in_time(graph, task) or pairs_of(found, task, pairs, seed)
     held_out = drawn if drawn.exhaustive else pairs_of(found, task, pairs, seed + 1)
     shares = shares_changed(graph, drawn, seed, progress)
     real = frozenset(edge for edge, share in shares.items() if share > 0)
-    core = core_of(graph, fewer(drawn), real, seed)
+    core = core_of(graph, drawn.first(CORE_PAIRS), real, seed)
     impossible = impossible_edges(graph)
     edges = tuple(
         EdgeEvidence(*edge, share, edge in real, edge in core, edge in impossible) for edge, share in shares.items()
     )
     kept = share_kept(graph, held_out, frozenset(graph.edges) - real, seed + 1)
     return Circuit(edges, len(drawn), drawn.exhaustive, kept, len(held_out), stated_edges(found))
+
+
+def every_pair_in_time(graph: Graph, task: Learnable | None) -> Pairs | None:
+    """All pairs of inputs, if cutting every edge on each of them takes seconds."""
+    every = every_pair(graph.model, task)
+    return every if every and 0 < len(every) * len(graph.edges) <= MOST_CUTS else None
 
 
 def shares_changed(graph: Graph, pairs: Pairs, seed: int = 0, progress: Progress | None = None) -> dict[Edge, float]:
@@ -191,16 +199,6 @@ def share_kept(graph: Graph, pairs: Pairs, cut: frozenset[Edge], seed: int = 0) 
 
 
 # the core
-
-
-def fewer(pairs: Pairs, most: int = CORE_PAIRS) -> Pairs:
-    """Up to so many pairs, of the longest batches first."""
-    chosen, left = list[Batch](), most
-    for batch in sorted(pairs, key=lambda one: -len(one.clean)):
-        if left > 0:
-            chosen.append(Batch(*(rows[:left] for rows in (batch.clean, batch.other, batch.answers))))
-            left -= len(chosen[-1].clean)
-    return Pairs(tuple(chosen))
 
 
 def core_of(graph: Graph, pairs: Pairs, real: frozenset[Edge], seed: int = 0, orders: int = ORDERS) -> frozenset[Edge]:

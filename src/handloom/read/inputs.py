@@ -63,19 +63,33 @@ class Pairs:
     def __len__(self) -> int:
         return sum(len(batch.clean) for batch in self.batches)
 
+    def first(self, count: int) -> "Pairs":
+        """Up to this many of them, of the largest batches."""
+        chosen, left = list[Batch](), count
+        for batch in sorted(self.batches, key=lambda one: -len(one.clean)):
+            if left > 0:
+                chosen.append(Batch(*(rows[:left] for rows in (batch.clean, batch.other, batch.answers))))
+                left -= len(chosen[-1].clean)
+        return Pairs(tuple(chosen))
+
 
 Row = tuple[list[int], list[int]]  # tokens, and the right next ones
 
 
+def every_pair(model: Model, task: Learnable | None) -> Pairs | None:
+    """All pairs of inputs of a task, if it has few inputs."""
+    if not isinstance(task, Task) or task.every is None or (task.count or FEW_INPUTS + 1) > FEW_INPUTS:
+        return None
+    check_vocab(model, task)
+    return Pairs(tuple(all_pairs([row_of(model, task, asked) for asked in task.every()])), True)
+
+
 def pairs_of(model: Model, task: Learnable | None = None, count: int = 256, seed: int = 0) -> Pairs:
-    """Pairs of inputs of a task, by default the model's: up to `count` drawn at random, or all, where the task has few
-    inputs."""
+    """Up to `count` random pairs of inputs of a task, by default the model's."""
     task = task or task_of(model)
     if task is None:
         raise HandloomError("pairs of inputs: the model's task is not known; give a task")
     check_vocab(model, task)
-    if isinstance(task, Task) and task.every is not None and (task.count or FEW_INPUTS + 1) <= FEW_INPUTS:
-        return Pairs(tuple(all_pairs([row_of(model, task, asked) for asked in task.every()])), True)
     rng = np.random.default_rng(seed)
     batches = list(drawn_pairs(model, task, count, rng))
     if not batches:
