@@ -85,25 +85,29 @@ class ScoreTable:
 
 def score(
     methods: str | Method | Sequence[str | Method],
-    on: Sequence[Model | str],
+    on: Sequence[Model | str] | Mapping[str, Model | str],
     pairs: int = 128,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> ScoreTable:
     """The scores of methods, by name or as functions (model, pairs) → {edge: number}, on models, by name or as they
-    are. The truth comes from `pairs` pairs of inputs, and the methods get as many others."""
+    are; a dict gives them names. The truth comes from `pairs` pairs of inputs, and the methods get as many others."""
     chosen = [methods] if isinstance(methods, str) or callable(methods) else list(methods)
     named = [named_method(one) for one in chosen]
     rows = list[MethodScore]()
-    for done, one in enumerate(on, 1):
+    models = dict(on) if isinstance(on, Mapping) else {name_of(one): one for one in on}
+    for done, (name, one) in enumerate(models.items(), 1):
         model, folder = find(one)
-        name = one if isinstance(one, str) else str(model.notes.get("task", "model"))
         task = task_of(model, folder)
         truth, others = circuit(model, task, pairs, seed), pairs_of(model, task, pairs, seed + 2)
         rows += [scored(name, method, function, model, truth, others) for method, function in named]
         if progress:
-            progress(done, len(on))
+            progress(done, len(models))
     return ScoreTable(tuple(rows))
+
+
+def name_of(model: Model | str) -> str:
+    return model if isinstance(model, str) else str(model.notes.get("task", "model"))
 
 
 def named_method(method: str | Method) -> tuple[str, Method]:
