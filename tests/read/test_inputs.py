@@ -44,10 +44,11 @@ def test_another_row_may_be_the_beginning_of_a_longer_one():
     assert any(here != there for here, there in places)
 
 
-def test_some_pairs_are_the_first_ones_of_the_largest_batches():
+def test_some_pairs_are_of_all_lengths():
     pairs = pairs_of(hl.program("min"), count=60)
     assert len(pairs.first(20)) == 20
     assert len(pairs.first(1000)) == len(pairs)
+    assert len(pairs.first(20).batches) > 10
 
 
 def test_rows_of_different_lengths_are_refused_with_the_remedy():

@@ -64,13 +64,13 @@ class Pairs:
         return sum(len(batch.clean) for batch in self.batches)
 
     def first(self, count: int) -> "Pairs":
-        """Up to this many of them, of the largest batches."""
-        chosen, left = list[Batch](), count
-        for batch in sorted(self.batches, key=lambda one: -len(one.clean)):
-            if left > 0:
-                chosen.append(Batch(*(rows[:left] for rows in (batch.clean, batch.other, batch.answers))))
-                left -= len(chosen[-1].clean)
-        return Pairs(tuple(chosen))
+        """Up to this many of them, of every length as many as its share."""
+        order = np.concatenate([np.arange(len(batch.clean)) / len(batch.clean) for batch in self.batches])
+        chosen = np.zeros(len(self), bool)
+        chosen[np.argsort(order, kind="stable")[:count]] = True
+        parts = np.split(chosen, np.cumsum([len(batch.clean) for batch in self.batches])[:-1])
+        kept = zip(self.batches, parts, strict=True)
+        return Pairs(tuple(Batch(b.clean[own], b.other[own], b.answers[own]) for b, own in kept if own.any()))
 
 
 Row = tuple[list[int], list[int]]  # tokens, and the right next ones
