@@ -11,16 +11,20 @@ from handloom.read.attention import mean_attention, right_strings, strings_for
 from handloom.read.explanation import Explanation, explain
 from handloom.read.looks import Look, effects, looks_between
 from handloom.read.part_names import direction_names
+from handloom.read.paths import Path, Paths, paths
 
 __all__ = [
     "Explanation",
     "Look",
+    "Path",
+    "Paths",
     "Step",
     "direction_names",
     "effects",
     "explain",
     "looks_between",
     "mean_attention",
+    "paths",
     "right_strings",
     "strings_for",
 ]
