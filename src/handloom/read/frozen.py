@@ -12,11 +12,11 @@ nothing nearby; for other activations it is the slope of a secant.) All of it ho
 sublayers, and sums are those of the run to rounding.
 
 A covector (T, D) says how much each direction of the stream counts at each position; `back` moves it through a part of
-the model, from what the part writes to what it reads: ⟨g, f(x)⟩ = ⟨back(g), x⟩ for the linear part of f. Arrays may have
-any batch dimensions in front.
+the model, from what the part writes to what it reads: ⟨g, f(x)⟩ = ⟨back(g), x⟩ for the linear part of f. Arrays may
+have any batch dimensions in front.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -28,7 +28,18 @@ from handloom.core.arrays import Array, Arrays
 from handloom.core.reference import ACTIVATIONS
 from handloom.core.trace import Want
 
-NEEDED = {"embed", "pos_embed", "ln1_scale", "ln2_scale", "ln_final_scale", "pattern", "mlp_pre", "mlp_post", "logits"}
+NEEDED = {
+    "embed",
+    "pos_embed",
+    "ln1_scale",
+    "ln2_scale",
+    "ln_final_scale",
+    "pattern",
+    "result",
+    "mlp_pre",
+    "mlp_post",
+    "logits",
+}
 EMBED, POS, BIAS, LOGITS = "embed", "pos", "bias", "logits"  # sources of the stream, and what reads it last
 
 
@@ -98,13 +109,18 @@ class FrozenGates:
 
 @dataclass(frozen=True)
 class Sublayer:
-    """The heads of a layer, or its MLP: x → after(x + bias + Σ of sources and of what the steps make of before(x))."""
+    """The heads of a layer, or its MLP: x → after(x + bias + what the steps make of before(x) + the other sources)."""
 
     before: FrozenNorm
     after: FrozenNorm
     steps: Mapping[str, FrozenHead | FrozenGates]  # by name: what a path can go through
-    sources: Arrays  # by name: what it adds as it was in the run
+    written: Arrays  # by name: what each head or the MLP added in the run, (..., T, D)
     bias: Array  # (D,)
+
+    @property
+    def sources(self) -> Arrays:
+        """What is added and no step."""
+        return {name: x for name, x in self.written.items() if name not in self.steps}
 
     def back(self, step: str, g: Array) -> Array:
         """From the output of a step to the stream that it reads."""
@@ -131,6 +147,21 @@ class Frozen:
         """⟨logits, weights⟩, with weights (..., T, V), as ⟨last stream, covector⟩ and a constant."""
         constant = (weights @ (self.final.bias @ self.W_U + self.b_U)).sum(-1)
         return self.final.back(weights @ self.W_U.T), constant
+
+    def reads(self) -> Iterator[Arrays]:
+        """What each sublayer reads, and at last the unembedding: the part of every source so far, behind the norm, and
+        that of all biases."""
+        parts = self.sources | {BIAS: np.zeros_like(self.sources[EMBED])}
+        for sublayer in self.sublayers:
+            yield normed(sublayer.before, parts)
+            parts = parts | sublayer.written | {BIAS: parts[BIAS] + sublayer.bias}
+            parts = normed(sublayer.after, parts)
+        yield normed(self.final, parts)
+
+
+def normed(norm: FrozenNorm, parts: Arrays) -> Arrays:
+    """The parts of a stream behind a norm."""
+    return {name: norm.linear(x) + (norm.bias if name == BIAS else 0.0) for name, x in parts.items()}
 
 
 def run_frozen(model: Model, text: Any, through_gates: bool = False) -> tuple[Frozen, Trace]:
@@ -161,22 +192,25 @@ def freeze(model: Model, run: Trace, through_gates: bool = False) -> Frozen:
         bias = np.asarray(weights.get("b", np.zeros(D)))
         return FrozenNorm(config.norm == "layer", weights["w"], run[site + "_scale"], bias)
 
-    def sublayer(i: int, name: str, parts: dict[str, Any], bias: str) -> Sublayer:
+    def sublayer(i: int, name: str, steps: Any, written: Arrays, bias: str) -> Sublayer:
         layer, plain = p["layers"][i], norm(None, "")
         real = norm(layer.get(name), f"{i}.{name}")
         before, after = (real, plain) if config.place == "pre" else (plain, real)
-        return Sublayer(before, after, **parts, bias=layer.get(bias, np.zeros(D)))
+        return Sublayer(before, after, steps, written, np.asarray(layer.get(bias, np.zeros(D))))
 
-    layers = []
-    for i in range(config.layers):
-        heads = {"steps": frozen_heads(config, p["layers"][i], run, i), "sources": {}}
-        layers += [sublayer(i, "ln1", heads, "b_O")]
-        layers += [sublayer(i, "ln2", frozen_mlp(config, p["layers"][i], run, i, through_gates), "b_out")]
+    sublayers = []
+    for i, layer in enumerate(p["layers"]):
+        heads = frozen_heads(config, layer, run, i)
+        results = {name: run[f"{i}.result"][..., h, :, :] for h, name in enumerate(heads)}
+        sublayers.append(sublayer(i, "ln1", heads, results, "b_O"))
+        gates = frozen_gates(config, layer, run, i) if config.d_ff and through_gates else {}
+        added = {f"{i}.mlp": run[f"{i}.mlp_post"] @ layer["W_out"]} if config.d_ff else {}
+        sublayers.append(sublayer(i, "ln2", gates, added, "b_out"))
     sources = {EMBED: run[EMBED]} | ({POS: run["pos_embed"]} if "pos_embed" in run else {})
     W_U = p["W_E"].T if config.tied else p["W_U"]
     b_U = np.asarray(p.get("b_U", np.zeros(config.vocab)))
     final = norm(p.get("ln_final"), "ln_final")
-    return Frozen(sources, tuple(layers), final, W_U, b_U, run["logits"], bool(config.biases))
+    return Frozen(sources, tuple(sublayers), final, W_U, b_U, run["logits"], bool(config.biases))
 
 
 def frozen_heads(config: Config, p: Any, run: Trace, i: int) -> dict[str, FrozenHead]:
@@ -189,16 +223,10 @@ def frozen_heads(config: Config, p: Any, run: Trace, i: int) -> dict[str, Frozen
     return found
 
 
-def frozen_mlp(config: Config, p: Any, run: Trace, i: int, through_gates: bool) -> dict[str, Any]:
-    """The steps and the sources of an MLP: it is one or the other."""
-    if not config.d_ff:
-        return {"steps": {}, "sources": {}}
-    if not through_gates:
-        return {"steps": {}, "sources": {f"{i}.mlp": run[f"{i}.mlp_post"] @ p["W_out"]}}
+def frozen_gates(config: Config, p: Any, run: Trace, i: int) -> dict[str, FrozenGates]:
     pre, post = run[f"{i}.mlp_pre"], run[f"{i}.mlp_post"]
     if config.gated:
         gates = ACTIVATIONS[config.activation](pre)
     else:
         gates = np.divide(post, pre, out=np.zeros_like(post), where=pre != 0)  # every activation of 0 is 0
-    step = FrozenGates(gates, p["W_in"], p["W_out"], np.asarray(p.get("b_in", np.zeros(config.d_ff))))
-    return {"steps": {f"{i}.mlp": step}, "sources": {}}
+    return {f"{i}.mlp": FrozenGates(gates, p["W_in"], p["W_out"], np.asarray(p.get("b_in", np.zeros(config.d_ff))))}

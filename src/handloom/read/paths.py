@@ -29,7 +29,7 @@ from handloom.core.arrays import Array
 from handloom.core.checks import whole
 from handloom.core.registry import offered
 from handloom.read.frozen import BIAS, EMBED, Frozen, FrozenHead, run_frozen
-from handloom.read.target import Target, target_of
+from handloom.read.target import ROUNDING, Target, spell_amount, target_of
 
 ALL = 10_000  # paths up to which all are listed
 KEPT = 100  # of more paths, those that are searched for
@@ -80,12 +80,14 @@ class Paths:
         }
 
     def __str__(self) -> str:
-        lines = [f"{path.contribution:+12.4g}  {path}" for path in self.paths[:SHOWN]]
+        largest = max((abs(path.contribution) for path in self.paths), default=0.0)
+        some = [path for path in self.paths[:SHOWN] if abs(path.contribution) > ROUNDING * largest]
+        lines = [f"{spell_amount(path.contribution, largest):>12}  {path}" for path in some]
         if rest := self.count - len(lines):
-            others = f"{rest:,} other path{'s' if rest > 1 else ''}"
-            lines.append(f"{self.target.total - sum(p.contribution for p in self.paths[:SHOWN]):+12.4g}  {others}")
-        doubt = "" if self.proven else " (larger ones may be missing)"
-        heads = ", ".join(f"{n}: {value:+.4g}" for n, value in enumerate(self.by_heads))
+            left = spell_amount(self.target.total - sum(path.contribution for path in some), largest)
+            lines.append(f"{left:>12}  {rest:,} other path{'s' if rest > 1 else ''}")
+        doubt = "" if self.proven else " (larger paths may be missing)"
+        heads = ", ".join(f"{n}: {spell_amount(value, largest)}" for n, value in enumerate(self.by_heads))
         return "\n".join([f"{self.target}{doubt}", *lines, f"by number of heads: {heads}"])
 
     def _repr_html_(self) -> str | None:
@@ -142,7 +144,8 @@ def dot(g: Array, x: Array) -> Any:
 def follow(frozen: Frozen, chain: Chain) -> tuple[dict[str, Any], list[tuple[str, int, Array]]]:
     """What each source adds that goes through these steps and no others; and each step that may come before them: its
     name, sublayer, and the covector on what it writes."""
-    g, bias, found, earlier = chain.covector, chain.constant, {}, []
+    g, bias, earlier = chain.covector, chain.constant, []
+    found: dict[str, Any] = {}
     for j in reversed(range(chain.depth)):
         sublayer = frozen.sublayers[j]
         bias = bias + dot(g, sublayer.after.bias)

@@ -13,6 +13,8 @@ from handloom.core.arrays import Array
 from handloom.core.errors import shown
 from handloom.read.part_names import token_names
 
+ROUNDING = 1e-9  # of the largest contribution: what is smaller is not shown
+
 
 @dataclass(frozen=True, eq=False)
 class Target:
@@ -59,3 +61,8 @@ def token_id(model: Model, token: str | int) -> int:
     if not isinstance(token, int | np.integer) or not 0 <= token < len(model.vocab):
         raise HandloomError(f"token {shown(token)}: not in the vocabulary (expected 0 to {len(model.vocab) - 1})")
     return int(token)
+
+
+def spell_amount(value: float, largest: float) -> str:
+    """A contribution for people; next to the largest, rounding is 0."""
+    return f"{value:+.4g}" if abs(value) > ROUNDING * largest else "0"
