@@ -4,26 +4,44 @@ import handloom as hl
 
 hl.read.explain("addition", model)              # an Explanation: all of it on one example
 hl.read.mean_attention(model, rows)             # (layers, heads, T, T)
+hl.read.paths(model, text)                      # the logit as a sum over paths, largest first
+hl.read.shares(model, text)                     # from whom each head, MLP and the logits read
+hl.read.lens(model, text)                       # what the stream would predict at each site
+hl.read.direct_attribution(model, text)         # which parts wrote the answer
 """
 
 from handloom.read.answer import Step
 from handloom.read.attention import mean_attention, right_strings, strings_for
 from handloom.read.circuit import Circuit, circuit
 from handloom.read.explanation import Explanation, explain
+from handloom.read.flow import flow
+from handloom.read.lens import Attribution, Lens, direct_attribution, lens
 from handloom.read.looks import Look, effects, looks_between
 from handloom.read.part_names import direction_names
+from handloom.read.paths import Path, Paths, paths
+from handloom.read.shares import Shares, shares
 
 __all__ = [
+    "Attribution",
     "Circuit",
     "Explanation",
+    "Lens",
     "Look",
+    "Path",
+    "Paths",
+    "Shares",
     "Step",
     "circuit",
+    "direct_attribution",
     "direction_names",
     "effects",
     "explain",
+    "flow",
+    "lens",
     "looks_between",
     "mean_attention",
+    "paths",
     "right_strings",
+    "shares",
     "strings_for",
 ]

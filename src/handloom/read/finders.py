@@ -16,6 +16,7 @@ edge.
 An edge that a method leaves out has score 0.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 
 import numpy as np
@@ -23,9 +24,11 @@ import numpy as np
 from handloom.core import Model
 from handloom.core.arrays import Array
 from handloom.read.circuit import shares_changed
+from handloom.read.flow import flow
 from handloom.read.graph import Edge, Graph
 from handloom.read.impossible import centred, read_by, written_by
-from handloom.read.inputs import Pairs
+from handloom.read.inputs import Batch, Pairs
+from handloom.read.shares import shares
 
 Scores = Mapping[Edge, float]
 Method = Callable[[Model, Pairs], Scores]
@@ -100,4 +103,24 @@ def overlap(A: Array, B: Array) -> float:
     return float(np.linalg.norm(A @ B)) / largest if largest else 0.0
 
 
-METHODS: dict[str, Method] = {"exact": exact, "acdc": acdc, "weights": weights}
+def by_shares(model: Model, pairs: Pairs) -> Scores:
+    """The size of the share of what a receiver reads that comes from a source, in the clean runs."""
+    return mean_of(pairs, lambda batch: shares(model, batch.clean, batch.answers).edges)
+
+
+def by_flow(model: Model, pairs: Pairs) -> Scores:
+    """What an edge carries to the answers, in the clean runs."""
+    return mean_of(pairs, lambda batch: flow(model, batch.clean, batch.answers))
+
+
+def mean_of(pairs: Pairs, scores_of: Callable[[Batch], Scores]) -> Scores:
+    """The mean of the scores of batches, each as often as it has rows, without those of biases, which are no edges."""
+    total: dict[Edge, float] = defaultdict(float)
+    for batch in pairs:
+        for edge, number in scores_of(batch).items():
+            if edge[0] != "bias":
+                total[edge] += number * len(batch.clean) / len(pairs)
+    return total
+
+
+METHODS: dict[str, Method] = {"exact": exact, "acdc": acdc, "weights": weights, "shares": by_shares, "flow": by_flow}
