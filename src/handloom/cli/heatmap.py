@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 TEXTS = "One text: its own picture. Several: their average. None: strings from the model, or from its task."
 MARKS = "Digits to mark, counted from 1; default: those of the run's rule."
+CHECKED = 100  # strings on which it is checked whether a head is used
 Texts = Annotated[list[str] | None, typer.Argument(metavar="TEXT…", help=TEXTS, show_default=False)]
 Output = Annotated[Path, typer.Option("-o", "--output", help="The picture: .png, .svg or .pdf.")]
 Samples = Annotated[int, typer.Option(help="Strings to average over, if none are given.", min=1)]
@@ -41,7 +42,8 @@ def heatmap(
 
     A row is a position that looks, a column one that is looked at. Digits are counted from 1, and row t predicts digit
     t + 1: if digit 22 repeats digit 13, it shows in row 21, column 13. If a head looks from one marked digit at another
-    more than twice as much as evenly, that is printed with its effect, measured by mean ablation.
+    more than twice as much as evenly, that is printed with its effect, measured by mean ablation. Over a head that
+    writes nothing stands "not used".
 
     \b
     handloom heatmap runs/strings-1 -o attention.svg
@@ -50,6 +52,7 @@ def heatmap(
     """
     from handloom.core.finding import find
     from handloom.read.attention import check_heads, mean_attention
+    from handloom.read.heads import unused_on
     from handloom.view.figures.attention import draw_attention
 
     check_picture(output)
@@ -65,7 +68,9 @@ def heatmap(
     tokens = [chosen.vocab.tokens[i] for i in rows[0]] if len(rows) == 1 else None
     look: dict[str, Any] = {"first": first, "marks": marked, "layers": layers, "heads": heads}
     words: dict[str, Any] = {"title": title(model, chosen, len(rows)), "written": chosen.config.causal}
-    draw_attention(patterns[layers][:, heads], output, tokens=tokens, **words, **look)
+    draw_attention(
+        patterns[layers][:, heads], output, tokens=tokens, unused=unused_on(chosen, rows[:CHECKED]), **words, **look
+    )
     seen = looks(chosen, task, patterns, rows, look, samples, seed) if chosen.config.causal else []
     report({"file": str(output), "strings": len(rows), "longest": max(map(len, rows)), "marks": marked}, seen, as_json)
 

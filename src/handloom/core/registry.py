@@ -22,7 +22,7 @@ OFFERS = {
     "load_taotp": "handloom.write.taotp:load_taotp",  # path → Model
     "save_taotp": "handloom.write.taotp:save_taotp",  # (model, path) → nothing
     "load_folder": "handloom.share.folders:load_folder",  # path → Model
-    "html": "handloom.view.cards:html",  # Model, Trace, Certificate, Training, Record or Records → a picture
+    "html": "handloom.view.cards:html",  # Model, Trace, Certificate, Training, Record, Records, … → a picture
 }
 
 

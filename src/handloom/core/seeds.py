@@ -33,6 +33,9 @@ class Elsewhere(IntEnum):
     PROPOSALS = 5  # constructions drawn from the model of a discovery run; with the number of the first
     ATTEMPTS = 6  # that the model of Wagner's experiment trains on
     CHANCE = 7  # constructions by chance, to compare with
+    REPEATS = 8  # rows of random tokens that heads are named on
+    TASK_ROWS = 9  # inputs of a task that heads are named on
+    ROTATIONS = 10  # that composition is compared with
 
 
 def generator(seed: int, use: IntEnum, *more: int) -> np.random.Generator:

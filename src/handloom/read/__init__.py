@@ -8,6 +8,7 @@ hl.read.paths(model, text)                      # the logit as a sum over paths,
 hl.read.shares(model, text)                     # from whom each head, MLP and the logits read
 hl.read.lens(model, text)                       # what the stream would predict at each site
 hl.read.direct_attribution(model, text)         # which parts wrote the answer
+hl.read.heads(model)                            # what each head looks at: "offset 1", "induction 3", "unused", …
 """
 
 from handloom.read.answer import Step
@@ -38,10 +39,41 @@ __all__ = [
     "explain",
     "flow",
     "lens",
+from handloom.read.circuits import Circuits, HeadCircuits, circuits
+from handloom.read.composition import Composed, Composition, composition
+from handloom.read.explanation import Explanation, explain
+from handloom.read.film_strip import FilmStrip, film_strip
+from handloom.read.heads import HeadNames, NamedHead, heads
+from handloom.read.looks import Look, effects, looks_between
+from handloom.read.part_names import direction_names
+from handloom.read.virtual_heads import Term, VirtualHead, VirtualHeads, virtual_heads
+
+__all__ = [
+    "Circuits",
+    "Composed",
+    "Composition",
+    "Explanation",
+    "FilmStrip",
+    "HeadCircuits",
+    "HeadNames",
+    "Look",
+    "NamedHead",
+    "Step",
+    "Term",
+    "VirtualHead",
+    "VirtualHeads",
+    "circuits",
+    "composition",
+    "direction_names",
+    "effects",
+    "explain",
+    "film_strip",
+    "heads",
     "looks_between",
     "mean_attention",
     "paths",
     "right_strings",
     "shares",
     "strings_for",
+    "virtual_heads",
 ]

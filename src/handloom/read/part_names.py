@@ -57,8 +57,10 @@ def heads_of(model: Model) -> Iterator[tuple[int, int, Any]]:
 
 
 def unused(model: Model, layer: Any, h: int) -> bool:
-    """Whether a head adds nothing to the stream."""
-    return not (np.any(layer["W_V"][h // model.config.per_group]) and np.any(layer["W_O"][h]))
+    """Whether a head adds nothing to the stream, whatever it reads."""
+    group = h // model.config.per_group
+    values = np.any(layer["W_V"][group]) or ("b_V" in layer and np.any(layer["b_V"][group]))
+    return not (values and np.any(layer["W_O"][h]))
 
 
 def mlp_words(model: Model) -> dict[str, str]:

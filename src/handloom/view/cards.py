@@ -1,4 +1,5 @@
-"""What a notebook shows of a value: a small picture of a Model, a Trace, a Certificate, a Training, or records.
+"""What a notebook shows of a value: a small picture of a Model, a Trace, a Certificate, a Training, records, or what
+`read` found out.
 
     html(program("addition"))       # the text of a <div> with its style in it
 
@@ -16,6 +17,7 @@ from handloom.core.arrays import Array
 from handloom.read.attention import to_numpy
 from handloom.tasks import Certificate
 from handloom.view.architecture import architecture_drawing
+from handloom.view.head_pictures import HEAD_CARDS
 from handloom.view.pages.page import figure, line, notebook_part, table
 from handloom.view.run_cards import RUN_CARDS
 from handloom.view.svg.charts import Curve, chart, exact, finite
@@ -206,4 +208,5 @@ CARDS: dict[str, Any] = {
     "Record": record_card,
     "Records": records_card,
     **RUN_CARDS,
+    **HEAD_CARDS,
 }

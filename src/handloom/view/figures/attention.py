@@ -11,7 +11,7 @@ column, where it is looked at, and in the row that predicts it.
 
 import textwrap
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ import numpy as np
 
 from handloom.core import HandloomError
 from handloom.core.arrays import Array
+from handloom.read.part_names import NOT_USED
 from handloom.view.colours import BLUE, rgb
 from handloom.view.figures.figure import STYLE, check_format, matplotlib_parts, write_figure
 
@@ -37,6 +38,7 @@ def draw_attention(
     written: bool = True,
     layers: Sequence[int] | None = None,
     heads: Sequence[int] | None = None,
+    unused: Collection[str] = (),
     title: str = "",
 ) -> Path:
     """Write a picture of patterns (layers, heads, T, T) to a .png, .svg or .pdf file, all panels on one scale.
@@ -44,7 +46,7 @@ def draw_attention(
     Labels are the tokens, if given and up to 48; otherwise numbers, the first position being `first`. `marks` are
     positions by those numbers: their columns, and the rows that predict them, the ones before; or, if the model sees
     both ways (`written=False`), their own rows. `layers` and `heads` are the numbers of those given, by default all
-    from 0."""
+    from 0. Over `unused` heads ("1.3") it says that they are not used."""
     path = Path(path)
     check_format(path)
     values = np.asarray(patterns, np.float64)
@@ -59,8 +61,10 @@ def draw_attention(
         figure = figure_class(figsize=size, layout="constrained")
         axes = figure.subplots(rows, columns, squeeze=False)
         for i, j in np.ndindex(rows, columns):
-            name = f"layer {layers[i] if layers else i}, head {heads[j] if heads else j}"
-            image = panel(axes[i, j], values[i, j], name, side)
+            layer, head = layers[i] if layers else i, heads[j] if heads else j
+            image = panel(axes[i, j], values[i, j], f"layer {layer}, head {head}", side)
+            if f"{layer}.{head}" in unused:
+                say_unused(axes[i, j])
             label(axes[i, j], tick_labels(tokens, first, length), side, left=j == 0, below=i == rows - 1)
             mark(axes[i, j], [place - first for place in marks], length, written)
         bar = figure.colorbar(
@@ -100,6 +104,11 @@ def panel(axis: Any, pattern: Array, name: str, side: float) -> Any:
     axis.set_title(name, fontsize=8, pad=9)
     axis.spines[:].set_color("#bbbbbb")
     return image
+
+
+def say_unused(axis: Any) -> None:
+    box = {"facecolor": "white", "edgecolor": "#bbbbbb", "alpha": 0.85, "boxstyle": "round"}
+    axis.text(0.5, 0.5, NOT_USED, transform=axis.transAxes, ha="center", va="center", fontsize=9, bbox=box)
 
 
 def label(axis: Any, labels: dict[int, str], side: float, left: bool, below: bool) -> None:
