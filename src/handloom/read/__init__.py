@@ -14,41 +14,22 @@ hl.read.heads(model)                            # what each head looks at: "offs
 from handloom.read.answer import Step
 from handloom.read.attention import mean_attention, right_strings, strings_for
 from handloom.read.circuit import Circuit, circuit
+from handloom.read.circuits import Circuits, HeadCircuits, circuits
+from handloom.read.composition import Composed, Composition, composition
 from handloom.read.explanation import Explanation, explain
+from handloom.read.film_strip import FilmStrip, film_strip
 from handloom.read.flow import flow
+from handloom.read.heads import HeadNames, NamedHead, heads
 from handloom.read.lens import Attribution, Lens, direct_attribution, lens
 from handloom.read.looks import Look, effects, looks_between
 from handloom.read.part_names import direction_names
 from handloom.read.paths import Path, Paths, paths
 from handloom.read.shares import Shares, shares
+from handloom.read.virtual_heads import Term, VirtualHead, VirtualHeads, virtual_heads
 
 __all__ = [
     "Attribution",
     "Circuit",
-    "Explanation",
-    "Lens",
-    "Look",
-    "Path",
-    "Paths",
-    "Shares",
-    "Step",
-    "circuit",
-    "direct_attribution",
-    "direction_names",
-    "effects",
-    "explain",
-    "flow",
-    "lens",
-from handloom.read.circuits import Circuits, HeadCircuits, circuits
-from handloom.read.composition import Composed, Composition, composition
-from handloom.read.explanation import Explanation, explain
-from handloom.read.film_strip import FilmStrip, film_strip
-from handloom.read.heads import HeadNames, NamedHead, heads
-from handloom.read.looks import Look, effects, looks_between
-from handloom.read.part_names import direction_names
-from handloom.read.virtual_heads import Term, VirtualHead, VirtualHeads, virtual_heads
-
-__all__ = [
     "Circuits",
     "Composed",
     "Composition",
@@ -56,19 +37,27 @@ __all__ = [
     "FilmStrip",
     "HeadCircuits",
     "HeadNames",
+    "Lens",
     "Look",
     "NamedHead",
+    "Path",
+    "Paths",
+    "Shares",
     "Step",
     "Term",
     "VirtualHead",
     "VirtualHeads",
+    "circuit",
     "circuits",
     "composition",
+    "direct_attribution",
     "direction_names",
     "effects",
     "explain",
     "film_strip",
+    "flow",
     "heads",
+    "lens",
     "looks_between",
     "mean_attention",
     "paths",
