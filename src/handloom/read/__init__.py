@@ -22,9 +22,11 @@ from handloom.read.flow import flow
 from handloom.read.heads import HeadNames, NamedHead, heads
 from handloom.read.lens import Attribution, Lens, direct_attribution, lens
 from handloom.read.looks import Look, effects, looks_between
+from handloom.read.overview import Overview, overview
 from handloom.read.part_names import direction_names
 from handloom.read.paths import Path, Paths, paths
 from handloom.read.shares import Shares, shares
+from handloom.read.truth_scores import MethodScore, ScoreTable, score
 from handloom.read.virtual_heads import Term, VirtualHead, VirtualHeads, virtual_heads
 
 __all__ = [
@@ -39,9 +41,12 @@ __all__ = [
     "HeadNames",
     "Lens",
     "Look",
+    "MethodScore",
     "NamedHead",
+    "Overview",
     "Path",
     "Paths",
+    "ScoreTable",
     "Shares",
     "Step",
     "Term",
@@ -60,8 +65,10 @@ __all__ = [
     "lens",
     "looks_between",
     "mean_attention",
+    "overview",
     "paths",
     "right_strings",
+    "score",
     "shares",
     "strings_for",
     "virtual_heads",

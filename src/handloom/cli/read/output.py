@@ -9,6 +9,7 @@ import typer
 from handloom.cli.options import print_json
 
 if TYPE_CHECKING:
+    from handloom.core import Model
     from handloom.view.svg.drawing import Drawing
 
 PictureOption = Annotated[
@@ -16,6 +17,12 @@ PictureOption = Annotated[
 ]
 OnOption = Annotated[
     str | None, typer.Option("--on", metavar="INPUT", help="The input; default: an example of the model's task.")
+]
+AnswerOption = Annotated[
+    str | None, typer.Option(metavar="TOKEN", help="The token; default: the one that the model predicts.")
+]
+AgainstOption = Annotated[
+    str | None, typer.Option(metavar="TOKEN", help="Compare its logit with that of this token; default: the mean.")
 ]
 PairsOption = Annotated[int, typer.Option(help="Pairs of inputs to try.", min=1)]
 SeedOption = Annotated[int, typer.Option(help="Which inputs.", min=0)]
@@ -27,6 +34,15 @@ def check_picture(output: Path | None) -> None:
         from handloom.view.figures.painting import check_drawable
 
         check_drawable(output)
+
+
+def given_to(name: str, on: str | None) -> "tuple[Model, str]":
+    """The model of a name, and the input that is given, or an example of its task."""
+    from handloom.core.finding import find
+    from handloom.read.overview import example_input
+
+    model, folder = find(name)
+    return model, example_input(model, folder) if on is None else on
 
 
 def tell(
