@@ -17,6 +17,7 @@ FOLDER = Path(__file__).parent / "read" / "models"
 SETTINGS: dict[str, Any] = {"schedule": "cosine", "warmup": 500, "every": 5_000, "samples": 200, "rate": 3e-3}
 INDUCTION: dict[str, Any] = {"count": 100_000, "heads": 2, "d_model": 32, "d_ff": 0, "steps": 15_000}
 SORT: dict[str, Any] = {"count": 10_000, "layers": 2, "heads": 2, "d_model": 32, "d_ff": 64, "steps": 15_000}
+SUM: dict[str, Any] = {"count": 10_000, "layers": 1, "heads": 4, "d_model": 64, "steps": 5_000}
 ADDITION: dict[str, Any] = {"count": 10_000, "layers": 2, "heads": 4, "d_model": 64, "steps": 20_000}
 MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     **{
@@ -25,6 +26,7 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     },
     "induction-one-layer": ("compiled/induction:n=31,letters=10", {**INDUCTION, "layers": 1, "seed": 0}),
     **{f"sort-{seed}": ("compiled/sort:n=5,digits=4", {**SORT, "seed": seed}) for seed in range(2)},
+    **{f"sum-{seed}": ("sum", {**SUM, "seed": seed}) for seed in range(2)},
     **{f"addition-{seed}": ("addition:digits=2", {**ADDITION, "seed": seed}) for seed in range(2)},
 }
 
