@@ -11,7 +11,10 @@ from command import handloom as run_command
 from draws import trained_like
 from handloom.cli.heatmap import named
 from handloom.core import load, save
+from handloom.read import mean_attention
 from handloom.tasks import task_of
+from handloom.view.figures.attention import draw_attention
+from handloom.write import program
 
 
 def handloom(tmp_path, *words, code=0):
@@ -40,6 +43,15 @@ def test_the_command_on_a_program_a_run_and_a_kept_checkpoint(tmp_path):
     looks = one.pop("looks")
     assert one == {"file": "attention.png", "strings": 1, "longest": 11, "marks": [1, 3, 8, 10]}
     assert [(look["written"], look["at"]) for look in looks] == [(3, 1), (8, 1), (8, 3), (10, 1), (10, 3), (10, 8)]
+
+
+def test_an_unused_head_is_said_to_be_not_used(tmp_path):
+    handloom(tmp_path, "search", "4 0 8 0", "--layer", "1", "--head", "1", "-o", "drawn.png")
+    patterns = mean_attention(program("search"), [[4, 0, 8, 0]])[1:, 1:]
+    look = {"tokens": list("4080"), "first": 1, "layers": [1], "heads": [1], "title": "search"}
+    said = draw_attention(patterns, tmp_path / "said.png", unused={"1.1"}, **look).read_bytes()
+    silent = draw_attention(patterns, tmp_path / "silent.png", **look).read_bytes()
+    assert (tmp_path / "drawn.png").read_bytes() == said != silent
 
 
 def test_marks_are_what_the_rule_names_at_every_length(tmp_path):

@@ -49,6 +49,15 @@ def test_marks_change_the_picture_and_marks_elsewhere_do_not(tmp_path):
     assert pictures["none"] == pictures["six"] != pictures["four"] == pictures["five from 1"]
 
 
+def test_unused_heads_are_marked_where_they_are_drawn(tmp_path):
+    patterns = mean_attention(trained_like(), [[2, 0, 1, 1, 0]])
+    pictures = {}
+    for name, unused in (("none", ()), ("one", {"3.1"}), ("elsewhere", {"0.0"})):
+        path = draw_attention(patterns, tmp_path / "a.png", layers=[3, 4], heads=[1, 2], unused=unused)
+        pictures[name] = path.read_bytes()
+    assert pictures["none"] == pictures["elsewhere"] != pictures["one"]
+
+
 def test_labels_are_tokens_or_numbers():
     assert attention.tick_labels(list("ab c"), 0, 4) == {0: "a", 1: "b", 2: "␣", 3: "c"}
     assert attention.tick_labels(None, 0, 4) == {0: "0", 1: "1", 2: "2", 3: "3"}

@@ -2,7 +2,7 @@
 
     >>> from handloom.core.registry import offered
     >>> print(composition(offered("program")("book/search")).top(1)[0])
-    0.3 → 1.2.q 1.99 (p = 0.0025)
+    0.3 → 1.2.q 2.06 (p = 0.0025)
 
 An earlier head writes through A = W_V W_O, a later one reads through B: its queries through W_Q W_Kᵀ, its keys through
 W_K W_Qᵀ, its values through W_V W_O, with norms folded in. Elhage et al. 2021 compare ‖A B‖ / (‖A‖ ‖B‖) with random

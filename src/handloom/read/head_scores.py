@@ -12,6 +12,7 @@ have a target and something else to look at. Even attention scores 0, all attent
     position p      the same position from everywhere
     same token      other positions with the token that is here
     induction n     positions whose n tokens before are the n tokens up to here
+    same token + d  positions d behind one with the token that is here (d = 1 is induction 1)
     token =         the one place of a token that delimits the parts of the task's inputs
 
 Two scores have no targets: "broad" is the entropy of the attention as a share of the largest there could be,
@@ -33,6 +34,7 @@ from handloom.read.head_rows import HeadRows
 from handloom.read.token_pairs import PairFit
 
 MOST_CONTEXT = 4  # tokens of "induction n"
+FURTHER = (2, 3)  # d of "same token + d"
 FEWEST = 5  # different positions, and different rows, that must have a target, if there are as many
 SITES = ["*.pattern", "*.scores", "*.z", "*.resid_pre"]
 
@@ -105,35 +107,46 @@ class Sums:
         counts = counts & (seen.sum(-1) > 1)
         patterns = stacked(trace, "pattern", layers)
         self.counted[:T] += counts.sum(0)
-        together = np.einsum("lhbts,bt->lhts", patterns, counts.astype(float))
-        for name, at in fixed_targets(seen):
-            mass = np.einsum("lhts,ts->lht", together, (at & seen).astype(float))
-            self.note(name, at[None], seen, counts, mass[:, :, None])
+        self.add_fixed(np.einsum("lhbts,bt->lhts", patterns, counts.astype(float)), seen, counts)
         for name, at in found_targets(rows, self.delimiters):
-            at = at & seen & counts[:, :, None]
-            self.note(name, at, seen, counts, np.einsum("lhbts,bts->lhbt", patterns, at.astype(float)))
+            few = (at & seen).sum(-1)
+            where = counts & (few > 0) & (few < seen.sum(-1))  # (B, T): there is something else to look at
+            mass = np.einsum("lhbts,bts->lh", patterns, (at & seen & where[:, :, None]).astype(float))
+            chance = float((where * few / seen.sum(-1)).sum())
+            self.note(name, mass, chance, where.sum(0), int(where.any(1).sum()))
         self.entropy += entropy_shares(patterns, seen)[:, :, counts].sum(-1)
         self.writes = np.maximum(self.writes, largest_writes(self.model, trace))
         if self.fit:
             self.fit.add(stacked(trace, "scores", layers), rows, seen)
 
-    def note(self, name: str, at: Array, seen: Array, counts: Array, mass: Array) -> None:
-        """One kind of targets, at (B or 1, T, S), and the attention on them where it counts, (L, H, B or 1, T); of
-        targets that are the same in all rows, that of all rows together."""
-        few = (at & seen).sum(-1)
-        free = (few > 0) & (few < seen.sum(-1))  # (B or 1, T): there is something else to look at
-        where = counts & free  # (B, T)
-        self.mass[name] += (mass * free).sum((2, 3))
-        self.chance[name] += float((where * few / seen.sum(-1)).sum())
-        self.places[name][: where.shape[1]] += where.sum(0)
-        self.in_rows[name] += int(where.any(1).sum())
+    def add_fixed(self, patterns: Array, seen: Array, counts: Array) -> None:
+        """Offsets and positions, which are the same in all rows: patterns (L, H, T, S) summed over rows, where they
+        count."""
+        T, often = len(seen), counts.sum(0)
+        index = np.arange(T)
+        offsets = np.arange(1 - T if seen[0, 1:].any() else 0, T)
+        columns = {"offset": (offsets, index[:, None] - offsets), "position": (index, np.tile(index, (T, 1)))}
+        for kind, (numbers, at) in columns.items():  # at (T, n): where each position looks, by number
+            inside = np.clip(at, 0, T - 1)
+            there = (at == inside) & np.take_along_axis(seen, inside, -1)
+            mass = (np.take_along_axis(patterns, inside[None, None], -1) * there).sum(-2)  # (L, H, n)
+            chances, in_rows = (often / seen.sum(-1)) @ there, (counts.astype(int) @ there > 0).sum(0)
+            for j, number in enumerate(numbers.tolist()):
+                self.note(f"{kind} {number}", mass[:, :, j], chances[j], often * there[:, j], in_rows[j])
+
+    def note(self, name: str, mass: Array, chance: float, places: Array, in_rows: int) -> None:
+        """Add to one kind of targets: attention, chance, how often each position has one, and how many rows have."""
+        self.mass[name] += mass
+        self.chance[name] += chance
+        self.places[name][: len(places)] += places
+        self.in_rows[name] += in_rows
 
     def scores(self) -> dict[str, Array]:
         """Of every kind of targets that enough positions and rows have, the score of every head; and the others."""
         found = {}
         for name, mass in self.mass.items():
             if self.enough(name):
-                total = int(self.places[name].sum())
+                total = self.places[name].sum()
                 chance = self.chance[name] / total
                 found[name] = (mass / total - chance) / (1 - chance)
         if self.counted.any():
@@ -149,19 +162,12 @@ class Sums:
         return not single and places >= needed and self.in_rows[name] >= min(FEWEST, self.rows)
 
 
-def fixed_targets(seen: Array) -> Iterator[tuple[str, Array]]:
-    """Targets that are the same in all rows of a length, (T, S) each."""
-    index = np.arange(len(seen))
-    for k in range(1 - len(seen) if seen[0, 1:].any() else 0, len(seen)):
-        yield f"offset {k}", index[:, None] - index == k
-    for p in index.tolist():
-        yield f"position {p}", np.broadcast_to(index == p, seen.shape)
-
-
 def found_targets(rows: Array, delimiters: dict[int, str]) -> Iterator[tuple[str, Array]]:
     """Targets that depend on the tokens, (B, T, S) each."""
     same = rows[:, :, None] == rows[:, None, :]
     yield "same token", same & ~np.eye(rows.shape[1], dtype=bool)
+    for later in FURTHER:
+        yield f"same token + {later}", shifted(same, 0, later)
     context = np.ones_like(same)
     for n in range(1, MOST_CONTEXT + 1):  # row[s − n … s − 1] = row[t − n + 1 … t]
         context = context & shifted(same, n - 1, n)
