@@ -79,7 +79,7 @@ def test_many_paths_are_searched_and_summed_and_not_listed(monkeypatch):
     assert sum(found.by_heads) == pytest.approx(found.target.total, rel=1e-12)
     with pytest.raises(HandloomError, match="8 are asked for and 7 of 12,288 are known; search for more with keep=8"):
         found.top(8)
-    monkeypatch.setattr(import_module("handloom.read.paths"), "MOST_CHAINS", 3)
+    monkeypatch.setattr(import_module("handloom.read.paths"), "MOST_STEPS", 20)
     short = hl.read.paths(model, ids)
     assert not short.proven
     assert "(larger paths may be missing)" in str(short)

@@ -8,8 +8,9 @@ edge is how much the source moves the receiver along it, position by position:
     size(source → receiver) = Σ over positions |⟨part of the source − its mean, covector⟩| / total
 
 (The mean of a part over all rows and positions is taken away, because what a source always writes tells nothing about
-the input; sizes are not shares, since parts that cancel at different positions both count.) What an edge carries is its
-size times what its receiver passes on: 1 for the logits, and for a head or an MLP what all edges from it carry
+the input. Sizes are not shares: parts that cancel both count. If the largest size of a receiver is above 1, all of its
+sizes are divided by it: no edge carries more than is passed on.) What an edge carries is its size times what its
+receiver passes on: 1 for the logits, and for a head or an MLP what all edges from it carry
 together. The queries, the keys and the values of a head each pass on all that the head passes on.
 """
 
@@ -54,12 +55,13 @@ def readers(config: Config, receiver: str) -> list[str]:
 
 
 def sizes(reading: Reading, parts: Arrays) -> dict[str, float]:
-    """How much each source moves a receiver; 0 for all if nothing that it reads varies."""
-    varies = bool(reading.shares(parts))
+    """How much each source moves a receiver, up to 1; 0 for all if nothing that it reads varies."""
+    if not reading.shares(parts):
+        return {name: 0.0 for name in parts if name != BIAS}
     found = {}
     for name, x in parts.items():
         if name != BIAS:
             moving = x - x.mean(tuple(range(x.ndim - 1)))
-            along = np.abs((moving * reading.covector).sum(-1)).sum()
-            found[name] = float(along) / reading.total if varies else 0.0
-    return found
+            found[name] = float(np.abs((moving * reading.covector).sum(-1)).sum()) / reading.total
+    most = max(1.0, *found.values())
+    return {name: size / most for name, size in found.items()}

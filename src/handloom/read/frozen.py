@@ -126,9 +126,10 @@ class Sublayer:
         """From the output of a step to the stream that it reads."""
         return self.before.back(self.steps[step].back(g))
 
-    def constant(self, step: str) -> Array:
-        """What a step adds (..., T, D) that does not depend on the stream."""
-        return self.steps[step].constant(self.before.bias)
+    @cached_property
+    def constants(self) -> Arrays:
+        """What each step adds (..., T, D) that does not depend on the stream."""
+        return {name: step.constant(self.before.bias) for name, step in self.steps.items()}
 
 
 @dataclass(frozen=True)

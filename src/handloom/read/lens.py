@@ -22,7 +22,7 @@ from handloom.core.registry import offered
 from handloom.core.trace import Tap
 from handloom.read.frozen import BIAS, LOGITS, Frozen, reference_run, run_frozen
 from handloom.read.part_names import token_names
-from handloom.read.target import ROUNDING, Target, spell_amount, target_of, token_id
+from handloom.read.target import ROUNDING, Target, id_of_token, spell_amount, target_of
 
 MOST_COLUMNS = 12  # positions printed, the last ones
 MOST_NEURONS = 5  # printed
@@ -64,10 +64,10 @@ def lens(model: Model, text: Any, answer: str | int | None = None) -> Lens:
     run = reference_run(model, text, [*sites, LOGITS])
     logits = np.stack([lens_logits(model, run[site]) for site in sites])  # (sites, T, V)
     names, chances = token_names(model), softmax(logits)
-    chosen = logits.argmax(-1) if answer is None else np.full(logits.shape[:-1], token_id(model, answer))
+    chosen = logits.argmax(-1) if answer is None else np.full(logits.shape[:-1], id_of_token(model, answer))
     probability = np.take_along_axis(chances, chosen[..., None], -1)[..., 0]
     predicted = tuple(tuple(names[token] for token in row) for row in chosen)
-    told = None if answer is None else names[token_id(model, answer)]
+    told = None if answer is None else names[id_of_token(model, answer)]
     return Lens(tuple(names[int(i)] for i in run.tokens), tuple(sites), told, predicted, probability)
 
 

@@ -33,7 +33,7 @@ from handloom.read.target import ROUNDING, Target, spell_amount, target_of
 
 ALL = 10_000  # paths up to which all are listed
 KEPT = 100  # of more paths, those that are searched for
-MOST_CHAINS = 20_000  # followed in a search
+MOST_STEPS = 100_000  # tried in a search
 SHOWN = 10  # printed
 
 
@@ -160,7 +160,7 @@ def follow(frozen: Frozen, chain: Chain) -> tuple[dict[str, Any], list[tuple[str
 def longer(frozen: Frozen, chain: Chain, step: str, j: int, g: Array) -> Chain:
     """A chain with a step before it."""
     sublayer = frozen.sublayers[j]
-    return Chain((step, *chain.steps), j, sublayer.back(step, g), dot(g, sublayer.constant(step)))
+    return Chain((step, *chain.steps), j, sublayer.back(step, g), dot(g, sublayer.constants[step]))
 
 
 def expansion(frozen: Frozen, chain: Chain) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -176,9 +176,10 @@ def search(frozen: Frozen, start: Chain, keep: int) -> tuple[list[Path], bool]:
     lengths, order = longest_rows(frozen), count()
     waiting: list[Any] = []  # steps that may come before a chain, the one with the largest bound first
     best: list[tuple[float, int, Path]] = []  # the smallest first
-    chain = start
-    for _ in range(MOST_CHAINS):
+    chain, tried = start, 0
+    while tried <= MOST_STEPS:
         found, earlier = follow(frozen, chain)
+        tried += len(earlier)
         for source, value in found.items():
             heapq.heappush(best, (abs(value), next(order), Path((source, *chain.steps), float(value))))
         while len(best) > keep:
@@ -210,7 +211,7 @@ def longest_rows(frozen: Frozen) -> list[Array]:
         written = [found[-1], *map(row_lengths, sublayer.sources.values())]
         for name, step in sublayer.steps.items():
             grown = step.growth(found[-1] / before.scale, before.P)
-            written.append(grown + row_lengths(sublayer.constant(name)))
+            written.append(grown + row_lengths(sublayer.constants[name]))
         lengths = np.max(written, axis=0) * np.linalg.norm(after.P, 2) / after.scale
         bias = after.linear(bias + sublayer.bias) + after.bias
         found.append(np.maximum(lengths, row_lengths(bias)))
@@ -242,6 +243,6 @@ def sums_by_heads(frozen: Frozen, start: Chain) -> Array:
         for name, step in sublayer.steps.items():
             one = int(isinstance(step, FrozenHead))  # more head on the path
             through[one:] += sublayer.back(name, g[: len(g) - one])
-            sums[one:] += dot(g[: len(g) - one], sublayer.constant(name))
+            sums[one:] += dot(g[: len(g) - one], sublayer.constants[name])
         g = g + through
     return np.asarray(sums + sum(dot(g, x) for x in frozen.sources.values()))

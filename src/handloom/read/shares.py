@@ -125,7 +125,7 @@ def attention_readings(config: Config, p: Any, run: Trace, i: int) -> Iterator[R
     q, k, pattern = run[f"{i}.{turned}q"], run[f"{i}.{turned}k"], run[f"{i}.pattern"]
     scores, varying = visible_scores(config, run[f"{i}.scores"])  # (..., H, T, S)
     result = run[f"{i}.result"]  # (..., H, T, D)
-    moving = result - result.mean((*range(result.ndim - 3), -2), keepdims=True)
+    moving = centred(result, (*range(result.ndim - 3), -2))
     along = varying / math.sqrt(config.d_head)
     to_q = along @ for_each_head(config, k)
     to_k = grouped(config, np.swapaxes(along, -1, -2) @ q)
@@ -147,7 +147,15 @@ def visible_scores(config: Config, scores: Array) -> tuple[Array, Array]:
     T = scores.shape[-1]
     seen = np.tri(T, dtype=bool) if config.causal else np.ones((T, T), bool)
     scores = np.where(seen, scores, 0.0)
-    return scores, np.where(seen, scores - scores.sum(-1, keepdims=True) / seen.sum(-1, keepdims=True), 0.0)
+    return scores, centred(scores, (-1,), seen)
+
+
+def centred(x: Array, axes: tuple[int, ...], seen: Any = True) -> Array:
+    """x minus its mean over these axes, of what is seen. Twice: after the first time the mean is the rounding of x,
+    which may be large beside what varies."""
+    for _ in range(2):
+        x = np.where(seen, x - x.mean(axes, keepdims=True, where=seen), 0.0)
+    return x
 
 
 def squares(x: Array) -> Array:
@@ -173,13 +181,13 @@ def mlp_reading(config: Config, p: Any, run: Trace, i: int) -> Reading:
     pre = np.concatenate([run[f"{i}.{site}"] for site in reads], -1)  # (..., T, F or 2 F)
     W = np.concatenate([p[f"W_{part}"] for part in reads.values()], -1)
     b = np.concatenate([p.get(f"b_{part}", np.zeros(config.d_ff)) for part in reads.values()])
-    varying = pre - pre.mean(tuple(range(pre.ndim - 1)))
+    varying = centred(pre, tuple(range(pre.ndim - 1)))
     total, raw = float((varying**2).sum()), float((pre**2).sum())
     return Reading(f"{i}.mlp", varying @ W.T, float((varying * b).sum()), total, raw)
 
 
 def logits_reading(frozen: Frozen, asked: Array | None) -> Reading:
     logits = frozen.logits if asked is None else np.where(asked[..., None], frozen.logits, 0.0)
-    varying = logits - logits.mean(-1, keepdims=True)
+    varying = centred(logits, (-1,))
     constant = float((varying * frozen.b_U).sum())
     return Reading(LOGITS, varying @ frozen.W_U.T, constant, float((varying**2).sum()), float((logits**2).sum()))

@@ -44,8 +44,8 @@ def target_of(
     T, V = logits.shape
     if not -T <= position < T:
         raise HandloomError(f"position {position}: the text has {T} tokens (expected {-T} to {T - 1})")
-    right = int(logits[position].argmax()) if answer is None else token_id(model, answer)
-    other = None if against is None else token_id(model, against)
+    right = int(logits[position].argmax()) if answer is None else id_of_token(model, answer)
+    other = None if against is None else id_of_token(model, against)
     weights = np.zeros((T, V))
     weights[position, right] += 1.0
     weights[position, slice(None) if other is None else other] -= 1 / V if other is None else 1.0
@@ -54,7 +54,7 @@ def target_of(
     return Target(names[right], None if other is None else names[other], position % T, total, weights)
 
 
-def token_id(model: Model, token: str | int) -> int:
+def id_of_token(model: Model, token: str | int) -> int:
     """The id of a token given by its text or by its id."""
     if isinstance(token, str):
         return model.vocab.id(token)
