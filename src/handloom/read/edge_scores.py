@@ -1,4 +1,4 @@
-"""Numbers for the edges of a Graph, from path patching or attribution: a mapping that prints, draws and becomes JSON."""
+"""Numbers for the edges of a Graph, from path patching or attribution: a mapping that prints and draws itself."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -8,7 +8,8 @@ A *patch* puts the clean value into the run on the other input. Its effect is
 
     (metric(patched) − metric(other)) / (metric(clean) − metric(other))
 
-1: the patch restores what the clean run has; 0: it does nothing; below 0: it makes things worse. (`patch`, `path_patch`)
+1: the patch restores what the clean run has; 0: it does nothing; below 0: it makes things worse (`patch`,
+`path_patch`).
 
 *Ablation* and *attribution* run the other way: a part of the clean run is replaced, by 0, by a mean or by its value in
 the run on the other input. Their number is the change of the metric, metric(replaced) − metric(clean): below 0 the part

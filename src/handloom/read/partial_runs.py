@@ -1,32 +1,47 @@
 """Runs of a part of a model: they start at the layer and the position where a patch changes something. On torch.
 
-    runs = PartialRuns(model, clean, other, ["0.z"])
-    runs.logits("0.z", cells)          # (cells, V): what the last position predicts, for each patched (position, head)
+    runs = PartialRuns(model, clean, other, ["0.z"], "float64")
+    runs.logits([("0.z", 3, 1)])       # (1, V): what the last position predicts with head 0.1's clean z at position 3
 
-A run on the other input is stored once. A patch at a position of a layer leaves all earlier layers as they are and, in a
-causal model, all earlier positions too. Only the rest is run: from that layer, from the first patched position on, with
-the stored keys and values of those before it. Behind the attention of a layer only the patched position changes, so that
-the rest of this layer is run for it alone; of the last layer only what the last position reads.
+A run on the other input is stored once. A patch at a position of a layer leaves all earlier layers as they are and, in
+a causal model, all earlier positions too. Only the rest is run: from that layer, from the first patched position on,
+with the stored keys and values of those before it. Patches of about the same position are rows of one batch, which a
+row joins at its layer. Behind the attention of a layer only the patched position changes, so that the rest of this
+layer is run for it alone; of the last layer only what the last position reads.
 
 The layers themselves are those of `core/torch_engine.py`, which this file calls with a cache of its own.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from handloom.core import Model, torch_engine
 from handloom.core.arrays import Array
+from handloom.core.params import Params
 from handloom.core.sites import sites
 from handloom.core.trace import Tap
 
-Cell = tuple[int, int | None]  # a position, and at sites with heads a head
-POSITIONS_AT_ONCE = 1024  # rows × positions of a run: more no longer fit the processor's cache at the usual sizes
-FEWEST_AT_ONCE = 8  # rows of a run, below which starting each operation takes longer than computing it
+Cell = tuple[str, int, int | None]  # a site, a position, and at sites with heads a head
+Edits = dict[str, Callable[[Tensor], Tensor]]
+POSITIONS_AT_ONCE = 512  # rows × positions of a batch: more no longer fit the processor's cache at the usual sizes
+FEWEST_AT_ONCE = 24  # rows of a batch, below which starting each operation takes longer than computing it
 READ_BY_OTHERS = ("resid_pre", "ln1", "ln1_scale", "q", "k", "v", "rot_q", "rot_k", "scores", "pattern")
+
+
+class Entry(NamedTuple):
+    """Rows that join a batch before a layer: which of its cells, and what changes. Either the stream has `written`
+    (R, D) at the patched positions, or a site of the layer is patched."""
+
+    rows: list[int]
+    at: Tensor
+    written: Tensor | None
+    patch: "Patch | None" = None
 
 
 class PartialRuns:
@@ -35,169 +50,206 @@ class PartialRuns:
     def __init__(self, model: Model, clean: Array, other: Array, patched: Sequence[str], dtype: str) -> None:
         self.config, self.T = model.config, len(clean)
         self.letters = sites(model.config)
-        self.p = torch_engine.tensors(model, getattr(torch, dtype))
-        self.p["layers"] = [{**p, "fused": torch_engine.fused(p)} for p in self.p["layers"]]  # type: ignore[index]
+        self.p = prepared(model, dtype)
+        self.device = self.p["W_E"].device
         self.key = "rot_k" if self.config.positions == "rotary" else "k"
         names = ("resid_pre", "z", self.key, "v") if self.config.heads else ("resid_pre",)
         stored = {f"{i}.{name}" for i in range(self.config.layers) for name in names}
-        with torch.no_grad():
+        with torch.inference_mode():
             want = stored | set(patched) | {"resid_final", "logits"}
             _, trace = torch_engine.compute(self.config, self.p, np.stack([clean, other]), want)
         self.clean = {site: value[0] for site, value in trace.items()}
         self.other = {site: value[1] for site, value in trace.items()}
 
-    def logits(self, site: str, cells: Sequence[Cell]) -> Array:
-        """The logits (cells, V) at the last position, if the site has the clean value there."""
+    def logits(self, cells: Sequence[Cell]) -> Array:
+        """The logits (cells, V) at the last position, for the clean value in each cell."""
         found = self.other["logits"][-1].repeat(len(cells), 1)
-        with torch.no_grad():
-            for chosen, start in self.groups(site, cells):
-                found[chosen] = self.run(site, [cells[c] for c in chosen], start)
+        with torch.inference_mode():
+            for chosen, start in self.groups(cells):
+                found[chosen] = self.run([cells[c] for c in chosen], start)
         return found.double().cpu().numpy()
 
-    def groups(self, site: str, cells: Sequence[Cell]) -> Iterator[tuple[list[int], int]]:
+    def groups(self, cells: Sequence[Cell]) -> Iterator[tuple[list[int], int]]:
         """Which cells are run together, and from which position. Cells that cannot reach the last position are left
         out."""
-        order = sorted((c for c in range(len(cells)) if self.reaches_the_end(site, cells[c][0])), key=cells.__getitem__)
+        anywhere = {site for site in {site for site, _, _ in cells} if self.reaches_the_end(site)}
+        last = self.T - 1
+        order = [c for c, (site, position, _) in enumerate(cells) if position == last or site in anywhere]
+        order.sort(key=lambda c: cells[c][1])
         while order:
-            start = cells[order[0]][0] if self.config.causal else 0
+            start = cells[order[0]][1] if self.config.causal else 0
             rows = max(FEWEST_AT_ONCE, POSITIONS_AT_ONCE // (self.T - start))
             yield order[:rows], start
             order = order[rows:]
 
-    def reaches_the_end(self, site: str, position: int) -> bool:
+    def reaches_the_end(self, site: str) -> bool:
+        """Whether a patch at any position can change the last one: behind the last attention it cannot."""
         layer, _, name = site.rpartition(".")
-        last = not layer and not name.endswith("embed") or (layer and int(layer) == self.config.layers - 1)
-        return position == self.T - 1 or not last or self.is_read_by_others(name)
+        last = int(layer) == self.config.layers - 1 if layer else not name.endswith("embed")
+        return not last or self.is_read_by_others(name)
 
     def is_read_by_others(self, name: str) -> bool:
         """Whether the attention of the same layer reads a site."""
         return name in READ_BY_OTHERS and not (self.config.place == "post" and name.startswith("ln"))
 
-    def run(self, site: str, cells: Sequence[Cell], start: int) -> Tensor:
-        """The logits (R, V) of R cells, of which the first is at `start`."""
-        layer, _, name = site.rpartition(".")
-        at = torch.tensor([position for position, _ in cells], device=self.other["logits"].device)
-        patch = Patch(site, self.letters[site], self.clean[site], cells, at)
-        if not layer:
-            return self.run_outside(name, patch, start)
-        if name == "resid_pre":
-            return self.run_from(int(layer), self.clean[site][at], at, start)
-        if self.is_read_by_others(name):
-            return self.run_from(int(layer), None, at, start, patch)
-        written = self.run_behind_attention(int(layer), patch)[:, 0]
-        return self.run_from(int(layer) + 1, written, at, start)
+    def run(self, cells: Sequence[Cell], start: int) -> Tensor:
+        """The logits (R, V) of R cells, of which none is before `start`."""
+        found = self.other["logits"][-1].repeat(len(cells), 1)
+        joining = self.joining(cells)
+        x, order, patches = self.other["resid_final"].new_empty(0, self.T - start, self.config.d_model), [], []
+        positions = torch.arange(start, self.T, device=self.device)
+        seen = torch.arange(self.T, device=self.device) <= positions[:, None] if self.config.causal else None
+        for i in range(self.config.layers):
+            patches = []
+            for entry in joining.get(i, ()):
+                patches += [(entry.patch, len(order))] if entry.patch else []
+                order += entry.rows
+                x = torch.cat([x, self.stream(i, entry, start)])
+            past = self.stored(i, positions, seen, start)
+            if order and i < self.config.layers - 1:
+                x = self.layer(x, i, edits(patches, start), past)
+            elif order:
+                found[order] = self.run_last(x, past, start, patches)
+        for entry in joining.get(self.config.layers, ()):
+            found[entry.rows] = self.run_end(entry)
+        return found
 
-    def run_outside(self, name: str, patch: "Patch", start: int) -> Tensor:
-        """Patches before the first layer and behind the last one."""
-        if name.endswith("embed"):
+    def joining(self, cells: Sequence[Cell]) -> dict[int, list[Entry]]:
+        """The rows of each patched site, by the layer that they join before."""
+        of_site: dict[str, list[int]] = {}
+        for row, (site, _, _) in enumerate(cells):
+            of_site.setdefault(site, []).append(row)
+        found: dict[int, list[Entry]] = {}
+        for site, rows in of_site.items():
+            layer, entry = self.entry(rows, Patch(self.letters[site], self.clean[site], [cells[row] for row in rows]))
+            found.setdefault(layer, []).append(entry)
+        return found
+
+    def entry(self, rows: list[int], patch: "Patch") -> tuple[int, Entry]:
+        """Where the rows of a patch join a batch, and with what."""
+        layer, _, name = patch.site.rpartition(".")
+        if not layer and not name.endswith("embed"):
+            return self.config.layers, Entry(rows, patch.at, None, patch)
+        if not layer:
             begin = self.other["0.resid_pre" if self.config.layers else "resid_final"]
-            moved = begin[patch.at] + (self.clean[name] - self.other[name])[patch.at]
-            return self.run_from(0, moved, patch.at, start)
-        x = self.other["resid_final"][-1:].repeat(len(patch.at), 1, 1)
-        return self.read_off(x, self.tap({name: patch.into(self.T - 1)}))
+            return 0, Entry(rows, patch.at, (begin + self.clean[name] - self.other[name])[patch.at])
+        if name == "resid_pre":
+            return int(layer), Entry(rows, patch.at, patch.values)
+        if self.is_read_by_others(name):
+            return int(layer), Entry(rows, patch.at, None, patch)
+        return int(layer) + 1, Entry(rows, patch.at, self.run_behind_attention(int(layer), patch))
+
+    def stream(self, i: int, entry: Entry, start: int) -> Tensor:
+        """The stream (R, n, D) before layer i from a position on."""
+        x = self.other[f"{i}.resid_pre"][start:].repeat(len(entry.rows), 1, 1)
+        if entry.written is not None:
+            x[torch.arange(len(x), device=self.device), entry.at - start] = entry.written
+        return x
 
     def run_behind_attention(self, i: int, patch: "Patch") -> Tensor:
-        """The stream (R, 1, D) behind layer i at the patched position of each row. What the heads attend to is that of
-        the stored run; each row has a cache of nothing."""
-        edits: dict[str, Any] = {}
+        """The stream (R, D) behind layer i at the patched position of each row. What the heads attend to is that of
+        the stored run, whatever this run attends to."""
+        changes: dict[str, Any] = {}
         if self.config.heads:
             z = self.other[f"{i}.z"].transpose(0, 1)[patch.at][:, :, None]  # (R, H, 1, K)
-            edits[f"{i}.z"] = lambda _: patch.one(z.clone()) if patch.site == f"{i}.z" else z
-        edits.setdefault(patch.site, patch.one)
+            changes[f"{i}.z"] = lambda _: patch.alone(z.clone()) if patch.site == f"{i}.z" else z
+        changes.setdefault(patch.site, patch.alone)
         x = self.other[f"{i}.resid_pre"][patch.at][:, None]
-        nothing = Stored(patch.at[:, None], None, None, 2)
-        return torch_engine.transformer_layer(self.config, self.p["layers"][i], x, i, self.tap(edits), nothing, None)
+        return self.layer(x, i, changes, Stored(patch.at[:, None], None, None, 2))[:, 0]
 
-    def run_from(
-        self, i: int, written: Tensor | None, at: Tensor, start: int, patch: "Patch | None" = None
-    ) -> Tensor:
-        """The logits (R, V) if the stream before layer i has `written` (R, D) at a position of each row, or if a site of
-        that layer is patched."""
-        if i == self.config.layers:
-            x = self.other["resid_final"][-1:].repeat(len(at), 1, 1)
-            ends = at == self.T - 1
-            x[ends, 0] = written[ends] if written is not None else x[ends, 0]
-            return self.read_off(x, self.tap({}))
-        x = self.other[f"{i}.resid_pre"][start:].repeat(len(at), 1, 1)  # (R, n, D)
-        if written is not None:
-            x[torch.arange(len(at), device=at.device), at - start] = written
-        for j in range(i, self.config.layers - 1):
-            tap = self.tap({patch.site: patch.into(start)} if patch and j == i else {})
-            x = torch_engine.transformer_layer(self.config, self.p["layers"][j], x, j, tap, self.stored(j, start), None)
-        return self.run_last(x, start, patch if i == self.config.layers - 1 else None)
-
-    def run_last(self, x: Tensor, start: int, patch: "Patch | None") -> Tensor:
-        """The last layer, of which only the last position is needed: it reads the keys and values of all."""
-        i = self.config.layers - 1
-        past = self.stored(i, start)
+    def run_last(self, x: Tensor, past: "Stored", start: int, patches: "Patches") -> Tensor:
+        """The logits (R, V). Of the last layer only the last position is needed, which reads the keys and values of
+        all."""
         if self.config.heads:
-            past = self.keys_and_values(x, self.tap({patch.site: patch.into(start)} if patch else {}), past)
-        tap = self.tap({patch.site: patch.into(self.T - 1)} if patch else {})
-        p = self.p["layers"][i]
-        return self.read_off(torch_engine.transformer_layer(self.config, p, x[:, -1:], i, tap, past, None), tap)
+            past = self.keys_and_values(x, self.tap(edits(patches, start)), past)
+        x = self.layer(x[:, -1:], self.config.layers - 1, edits(patches, self.T - 1), past)
+        return self.read_off(x, self.tap({}))
 
     def keys_and_values(self, x: Tensor, tap: Tap, past: "Stored") -> "Stored":
-        """Those of the last layer, in a cache for its last position."""
+        """Those of the last layer (R, G, T, K), in a cache for its last position."""
         i = self.config.layers - 1
         p = self.p["layers"][i]
         if self.config.place == "pre":
             x = torch_engine.norm(self.config, p.get("ln1"), x, f"{i}.ln1", tap)
-        _, k, v = torch_engine.project(self.config, p, x)
+        W, b = p["fused"]
+        begin = self.config.heads * self.config.d_head  # behind the queries
+        both = F.linear(x, W[begin:], None if b is None else b[begin:]).unflatten(-1, (-1, self.config.d_head))
+        k, v = (part.transpose(-3, -2) for part in both.chunk(2, -2))
         k, v = tap(f"{i}.k", k), tap(f"{i}.v", v)
         if self.config.positions == "rotary":
             k = tap(f"{i}.rot_k", torch_engine.rotate(k, *torch_engine.turns(self.config, x, past)))
         k, v, _ = past.extend(i, k, v)
         return Stored(past.positions[-1:], k, v, self.T, whole=True)
 
-    def stored(self, i: int, start: int) -> "Stored":
-        """The keys and values of layer i before a position."""
-        positions = torch.arange(start, self.T, device=self.other["logits"].device)
-        before = [self.other[f"{i}.{name}"][:, :start] if self.config.heads else None for name in (self.key, "v")]
-        mask = None
-        if self.config.causal:
-            mask = torch.arange(self.T, device=positions.device) <= positions[:, None]
-        return Stored(positions, *before, self.T, mask)
+    def run_end(self, entry: Entry) -> Tensor:
+        """The logits (R, V) of patches behind the last layer, at the last position."""
+        x = self.other["resid_final"][-1:].repeat(len(entry.rows), 1, 1)
+        if entry.written is not None:
+            x = torch.where((entry.at == self.T - 1)[:, None, None], entry.written[:, None], x)
+        return self.read_off(x, self.tap(edits([(entry.patch, 0)] if entry.patch else [], self.T - 1)))
 
     def read_off(self, x: Tensor, tap: Tap) -> Tensor:
         """The logits (R, V) of the stream (R, 1, D) at the last position."""
-        x = tap("resid_final", x)
-        x = torch_engine.norm(self.config, self.p.get("ln_final"), x, "ln_final", tap)
+        x = torch_engine.norm(self.config, self.p.get("ln_final"), tap("resid_final", x), "ln_final", tap)
         W = self.p["W_E"].T if self.config.tied else self.p["W_U"]
         return tap("logits", x @ W + self.p.get("b_U", 0.0))[:, 0]
 
-    def tap(self, edits: dict[str, Callable[[Tensor], Tensor]]) -> Tap:
-        return Tap(self.config, (), (), edits, torch_engine.cast, torch.clone)
+    def layer(self, x: Tensor, i: int, changes: Edits, past: "Stored") -> Tensor:
+        p: Any = self.p["layers"][i]
+        return torch_engine.transformer_layer(self.config, p, x, i, self.tap(changes), past, None)  # type: ignore[arg-type]
+
+    def tap(self, changes: Edits) -> Tap:
+        return Tap(self.config, (), (), changes, torch_engine.cast, torch.clone)
+
+    def stored(self, i: int, positions: Tensor, seen: Tensor | None, start: int) -> "Stored":
+        """The keys and values of layer i before a position."""
+        if not self.config.heads:
+            return Stored(positions, None, None, self.T)
+        k, v = (self.other[f"{i}.{name}"][:, :start] for name in (self.key, "v"))
+        return Stored(positions, k, v, self.T, seen)
+
+
+@lru_cache(maxsize=1)
+def prepared(model: Model, dtype: str) -> Params:
+    """The weights as tensors, ready for many runs; those of the model used last are kept."""
+    p = torch_engine.tensors(model, getattr(torch, dtype))
+    for layer in p["layers"]:
+        layer["fused"] = torch_engine.fused(layer)
+    return p
 
 
 class Patch:
-    """The clean values of a site in some cells, one for each row of a batch."""
+    """The clean values of a site in some cells, one for each of R rows."""
 
-    def __init__(self, site: str, letters: str, clean: Tensor, cells: Sequence[Cell], at: Tensor) -> None:
-        self.site, self.at = site, at
+    def __init__(self, letters: str, clean: Tensor, cells: Sequence[Cell]) -> None:
+        self.site = cells[0][0]
+        self.at = torch.tensor([position for _, position, _ in cells], device=clean.device)
         self.heads = None
         if letters[0] in "HG":
-            self.heads = torch.tensor([head for _, head in cells], device=at.device)
-            self.values = clean[self.heads, at]
-        else:
-            self.values = clean[at]
+            self.heads = torch.tensor([head for _, _, head in cells], device=clean.device)
+        self.values = clean[self.at] if self.heads is None else clean[self.heads, self.at]
 
-    def into(self, start: int) -> Callable[[Tensor], Tensor]:
-        """An edit of a run that starts at a position."""
+    def edit(self, start: int, before: int) -> Callable[[Tensor], Tensor]:
+        """An edit of a batch (…, n, …) that starts at a position, in which other rows come before these."""
+        rows = (self.at >= start).nonzero()[:, 0]
+        return lambda value: self.put(value, rows, before + rows, self.at[rows] - start)
 
-        def edit(value: Tensor) -> Tensor:  # (R, n, …) or (R, H, n, …)
-            rows = (self.at >= start).nonzero()[:, 0]
-            return self.put(value, rows, self.at[rows] - start)
+    def alone(self, value: Tensor) -> Tensor:
+        """An edit of a batch in which each row has its own position alone."""
+        rows = torch.arange(len(value), device=value.device)
+        return self.put(value, rows, rows, torch.zeros_like(rows))
 
-        return edit
-
-    def one(self, value: Tensor) -> Tensor:
-        """An edit of a run in which each row has its own position alone."""
-        return self.put(value, torch.arange(len(value), device=value.device), torch.zeros_like(self.at))
-
-    def put(self, value: Tensor, rows: Tensor, places: Tensor) -> Tensor:
-        index = (rows, places) if self.heads is None else (rows, self.heads[rows], places)
-        value[index] = self.values[rows]
+    def put(self, value: Tensor, mine: Tensor, rows: Tensor, places: Tensor) -> Tensor:
+        index = (rows, places) if self.heads is None else (rows, self.heads[mine], places)
+        value[index] = self.values[mine]
         return value
+
+
+Patches = list[tuple[Patch, int]]  # each with the number of rows before its own
+
+
+def edits(patches: Patches, start: int) -> Edits:
+    return {patch.site: patch.edit(start, before) for patch, before in patches}
 
 
 class Stored:
@@ -221,9 +273,9 @@ class Stored:
             return k, v, None
         if self.whole:
             return self.k, self.v, None
-        rows = len(k)
-        return (
-            torch.cat([self.k.expand(rows, -1, -1, -1), k], -2),
-            torch.cat([self.v.expand(rows, -1, -1, -1), v], -2),
-            self.mask,
-        )
+        return torch.cat([each(self.k, k), k], -2), torch.cat([each(self.v, v), v], -2), self.mask
+
+
+def each(stored: Tensor, like: Tensor) -> Tensor:
+    """The same for every row."""
+    return stored.expand(len(like), -1, -1, -1)

@@ -12,9 +12,10 @@ effect is. The metric is read at the last position. (Vig et al. 2020, Meng et al
 All patches are run in batches. With torch they start where they change something (`partial_runs.py`).
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.util import find_spec
 from typing import Any
 
@@ -107,7 +108,9 @@ def patch(
     names, letters = token_names(model), matched(model, sites)
     logits = logits_of_patches(model, batch, letters, engine, dtype)
     metrics = {site: margins(values, right, least) for site, values in logits.items()}
-    of_clean, of_other = (float(margins(forward(model, row)[0][0, -1], right, least)) for row in (batch.clean, batch.other))
+    of_clean, of_other = (
+        float(margins(forward(model, row)[0][0, -1], right, least)) for row in (batch.clean, batch.other)
+    )
     return Patching(
         {site: share_restored(values, of_clean, of_other) for site, values in metrics.items()},
         (tuple(names[i] for i in batch.clean[0]), tuple(names[i] for i in batch.other[0])),
@@ -131,8 +134,10 @@ def logits_of_patches(
     """The logits (T, V) or (H, T, V) at the last position, by site, for a patch in each cell."""
     if dtype not in DTYPES:
         raise HandloomError(f"dtype={shown(dtype)}: expected float32 or float64; choose one")
-    cells = {site: cells_of(model, one, batch.clean.shape[1]) for site, one in letters.items()}
-    engine = engine or engine_for(batch.clean.shape[1] * sum(map(len, cells.values())))
+    size = {"T": batch.clean.shape[1], "H": model.config.heads, "G": model.config.groups}
+    shapes = {site: [size[letter] for letter in one if letter in size] for site, one in letters.items()}
+    cells = [(site, *cell) for site, shape in shapes.items() for cell in cells_of(shape)]
+    engine = engine or engine_for(size["T"] * len(cells))
     choose_engine(engine)  # says what is missing
     runs: Any
     if engine == "torch":
@@ -141,11 +146,9 @@ def logits_of_patches(
         runs = PartialRuns(model, batch.clean[0], batch.other[0], list(letters), dtype)
     else:
         runs = WholeRuns(model, batch.clean[0], batch.other[0], list(letters))
-    shape = {"T": batch.clean.shape[1], "H": model.config.heads, "G": model.config.groups}
-    return {
-        site: runs.logits(site, cells[site]).reshape(*(shape[c] for c in one if c in shape), model.config.vocab)
-        for site, one in letters.items()
-    }
+    ends = np.cumsum([math.prod(shape) for shape in shapes.values()])
+    parts = np.split(runs.logits(cells), ends[:-1])
+    return {site: part.reshape(*shapes[site], -1) for site, part in zip(letters, parts, strict=True)}
 
 
 def engine_for(positions: int) -> str:
@@ -153,10 +156,10 @@ def engine_for(positions: int) -> str:
     return "torch" if positions > FEW and find_spec("torch") else "reference"
 
 
-def cells_of(model: Model, letters: str, T: int) -> list[tuple[int, int | None]]:
-    """The cells of a site: every position, at sites with heads of every head."""
-    heads = {"H": model.config.heads, "G": model.config.groups}.get(letters[0])
-    return [(t, h) for h in ([None] if heads is None else range(heads)) for t in range(T)]
+def cells_of(shape: list[int]) -> Iterator[tuple[int, int | None]]:
+    """The cells of a site (T,) or (H, T): every position, of every head."""
+    for *head, position in np.ndindex(*shape):
+        yield position, head[0] if head else None
 
 
 class WholeRuns:
@@ -166,22 +169,22 @@ class WholeRuns:
         self.model, self.ids = model.astype(np.float64), other
         self.clean = forward(self.model, clean, patched)[1]
 
-    def logits(self, site: str, cells: list[tuple[int, int | None]]) -> Array:
+    def logits(self, cells: Sequence[tuple[str, int, int | None]]) -> Array:
+        """The logits (cells, V) at the last position."""
         each = max(1, AT_ONCE // (self.ids.size * self.model.config.d_model))
-        parts = [self.run(site, cells[c : c + each]) for c in range(0, len(cells), each)]
-        return np.concatenate(parts)
+        return np.concatenate([self.run(cells[c : c + each]) for c in range(0, len(cells), each)])
 
-    def run(self, site: str, cells: list[tuple[int, int | None]]) -> Array:
-        clean = self.clean[site]
-
-        def edit(value: Array) -> Array:  # (R, T, …) or (R, H, T, …)
-            for row, (position, head) in enumerate(cells):
-                where = (position,) if head is None else (head, position)
-                value[row][where] = clean[where]
-            return value
-
+    def run(self, cells: Sequence[tuple[str, int, int | None]]) -> Array:
         rows = np.broadcast_to(self.ids, (len(cells), self.ids.size))
-        return np.asarray(forward(self.model, rows, edits={site: edit})[0][:, -1])
+        edits = {site: partial(self.edit, site, cells) for site, _, _ in cells}
+        return np.asarray(forward(self.model, rows, edits=edits)[0][:, -1])
+
+    def edit(self, site: str, cells: Sequence[tuple[str, int, int | None]], value: Array) -> Array:
+        for row, (patched, position, head) in enumerate(cells):  # value: (R, T, …) or (R, H, T, …)
+            if patched == site:
+                where = (position,) if head is None else (head, position)
+                value[row][where] = self.clean[site][where]
+        return value
 
 
 def path_patch(
