@@ -62,7 +62,7 @@ def text_pair(model: Model, clean: Text, other: Text, answer: Token | None = Non
     right = int(forward(model, rows[0])[0][0, -1].argmax()) if answer is None else id_of(model, answer)
     answers = np.full(rows[0].shape, NOT_ASKED)
     answers[0, -1] = right
-    return Batch(*rows, answers)
+    return Batch(rows[0], rows[1], answers)
 
 
 def ids_of(model: Model, text: Text) -> Array:

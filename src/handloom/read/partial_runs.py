@@ -14,7 +14,7 @@ The layers themselves are those of `core/torch_engine.py`, which this file calls
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -96,11 +96,12 @@ class PartialRuns:
         """The logits (R, V) of R cells, of which none is before `start`."""
         found = self.other["logits"][-1].repeat(len(cells), 1)
         joining = self.joining(cells)
-        x, order, patches = self.other["resid_final"].new_empty(0, self.T - start, self.config.d_model), [], []
+        x = self.other["resid_final"].new_empty(0, self.T - start, self.config.d_model)
+        order: list[int] = []
         positions = torch.arange(start, self.T, device=self.device)
         seen = torch.arange(self.T, device=self.device) <= positions[:, None] if self.config.causal else None
         for i in range(self.config.layers):
-            patches = []
+            patches: Patches = []
             for entry in joining.get(i, ()):
                 patches += [(entry.patch, len(order))] if entry.patch else []
                 order += entry.rows
@@ -177,7 +178,7 @@ class PartialRuns:
         k, v = (part.transpose(-3, -2) for part in both.chunk(2, -2))
         k, v = tap(f"{i}.k", k), tap(f"{i}.v", v)
         if self.config.positions == "rotary":
-            k = tap(f"{i}.rot_k", torch_engine.rotate(k, *torch_engine.turns(self.config, x, past)))
+            k = tap(f"{i}.rot_k", torch_engine.rotate(k, *torch_engine.turns(self.config, x, cast(Any, past))))
         k, v, _ = past.extend(i, k, v)
         return Stored(past.positions[-1:], k, v, self.T, whole=True)
 
@@ -195,8 +196,8 @@ class PartialRuns:
         return tap("logits", x @ W + self.p.get("b_U", 0.0))[:, 0]
 
     def layer(self, x: Tensor, i: int, changes: Edits, past: "Stored") -> Tensor:
-        p: Any = self.p["layers"][i]
-        return torch_engine.transformer_layer(self.config, p, x, i, self.tap(changes), past, None)  # type: ignore[arg-type]
+        p, tap = self.p["layers"][i], self.tap(changes)
+        return torch_engine.transformer_layer(self.config, p, x, i, tap, cast(Any, past), None)
 
     def tap(self, changes: Edits) -> Tap:
         return Tap(self.config, (), (), changes, torch_engine.cast, torch.clone)
