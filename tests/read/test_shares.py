@@ -78,6 +78,8 @@ def test_the_shares_of_search_are_the_chapter_of_the_book():
     assert {name: x for name, x in found["1.0.v"].items() if abs(x) > 0.01} == {"embed": pytest.approx(1, abs=1e-6)}
     assert found["1.3.q"] == found["1.3.v"] == {}
     assert "1.3.v   nothing that varies" in str(found)
+    with pytest.raises(HandloomError, match=r"receiver '1.0': not in this model \(expected 0.0.q, "):
+        found["1.0"]
 
 
 def test_a_wrong_sign_or_a_wrong_order_of_values_makes_their_share_fall():

@@ -25,8 +25,9 @@ from typing import Any
 
 import numpy as np
 
-from handloom.core import Config, Model, Trace, sites
+from handloom.core import Config, HandloomError, Model, Trace, sites
 from handloom.core.arrays import Array, Arrays
+from handloom.core.errors import shown
 from handloom.core.reference import for_each_head, turn_pairs
 from handloom.core.registry import offered
 from handloom.read.frozen import BIAS, LOGITS, NEEDED, Frozen, freeze, reference_run
@@ -63,6 +64,8 @@ class Shares:
     table: Mapping[str, Mapping[str, float]]
 
     def __getitem__(self, receiver: str) -> dict[str, float]:
+        if receiver not in self.table:
+            raise HandloomError(f"receiver {shown(receiver)}: not in this model (expected {', '.join(self.table)})")
         return dict(self.table[receiver])
 
     def __iter__(self) -> Iterator[str]:
@@ -70,7 +73,7 @@ class Shares:
 
     @property
     def edges(self) -> dict[tuple[str, str], float]:
-        """(source, receiver) → the size of the share; biases are no edges."""
+        """(source, receiver) → the size of the share. Biases are no edges; a receiver without shares has none."""
         found = ((name, to, abs(x)) for to, parts in self.table.items() for name, x in parts.items() if name != BIAS)
         return {(name, to): x for name, to, x in found}
 
