@@ -23,6 +23,7 @@ import numpy as np
 
 from handloom.core import Model
 from handloom.core.arrays import Array
+from handloom.read.attribution import edge_attribution
 from handloom.read.circuit import shares_changed
 from handloom.read.flow import flow
 from handloom.read.graph import Edge, Graph
@@ -113,6 +114,16 @@ def by_flow(model: Model, pairs: Pairs) -> Scores:
     return mean_of(pairs, lambda batch: flow(model, batch.clean, batch.answers))
 
 
+def eap(model: Model, pairs: Pairs) -> Scores:
+    """The size of edge attribution."""
+    return {edge: abs(number) for edge, number in edge_attribution(model, pairs).items()}
+
+
+def eap_ig(model: Model, pairs: Pairs) -> Scores:
+    """The size of edge attribution with integrated gradients."""
+    return {edge: abs(number) for edge, number in edge_attribution(model, pairs, steps=IG_STEPS).items()}
+
+
 def mean_of(pairs: Pairs, scores_of: Callable[[Batch], Scores]) -> Scores:
     """The mean of the scores of batches, each as often as it has rows, without those of biases, which are no edges."""
     total: dict[Edge, float] = defaultdict(float)
@@ -123,4 +134,12 @@ def mean_of(pairs: Pairs, scores_of: Callable[[Batch], Scores]) -> Scores:
     return total
 
 
-METHODS: dict[str, Method] = {"exact": exact, "acdc": acdc, "weights": weights, "shares": by_shares, "flow": by_flow}
+METHODS: dict[str, Method] = {
+    "exact": exact,
+    "acdc": acdc,
+    "eap": eap,
+    "eap-ig": eap_ig,
+    "weights": weights,
+    "shares": by_shares,
+    "flow": by_flow,
+}
