@@ -50,8 +50,12 @@ class EdgeEvidence:
     def edge(self) -> Edge:
         return self.source, self.target
 
+    @property
+    def percent(self) -> str:
+        return "<1%" if 0 < self.share < 0.01 else f"{self.share:.0%}"
+
     def __str__(self) -> str:
-        return f"{self.source} → {self.target} ({self.share:.0%})"
+        return f"{self.source} → {self.target} ({self.percent})"
 
 
 @dataclass(frozen=True)
@@ -107,7 +111,7 @@ class Circuit:
         for target in dict.fromkeys(one.target for one in self.edges):
             read = [one for one in self.edges if one.target == target and one.real]
             if read:
-                yield f"  {target:8} ← " + ", ".join(f"{one.source} {one.share:.0%}" for one in read)
+                yield f"  {target:8} ← " + ", ".join(f"{one.source} {one.percent}" for one in read)
 
     def comparison(self) -> Iterable[str]:
         if self.stated is None:

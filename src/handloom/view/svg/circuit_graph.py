@@ -84,7 +84,7 @@ def lines(found: Circuit, spots: Mapping[str, Spot], chosen: frozenset[Edge] | N
 def line_of(one: EdgeEvidence, spots: Mapping[str, Spot], look: str) -> Segment:
     start, end = spots[one.source], spots[part_of(one.target)]
     aside = PORTS.get(one.target[-1], 0) if part_of(one.target) != one.target else 0
-    hint = f"{one.source} → {one.target}: {one.share:.0%} of pairs"
+    hint = f"{one.source} → {one.target}: {one.percent} of pairs"
     thick = THIN + (THICK - THIN) * one.share
     return Segment(start.x, start.y - TALL / 2, end.x + aside, end.y + TALL / 2, look, hint, thick)
 
