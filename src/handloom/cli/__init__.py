@@ -7,12 +7,10 @@ import os
 import signal
 import sys
 from io import TextIOWrapper
-from typing import Any
 
 import typer
 
 from handloom.cli.commands import Commands
-from handloom.cli.planned import PLANNED, refuse_planned
 
 
 class Handloom(Commands):
@@ -21,14 +19,9 @@ class Handloom(Commands):
     package = __name__
     names = (
         *("run", "info", "certify", "write", "compile", "export", "import"),
-        *("tasks", "learn", "resume", "sample", "score", "runs", "curves", "heatmap"),
+        *("tasks", "learn", "resume", "sample", "score", "runs", "curves", "read", "heatmap"),
         *("discover", "records", "tour"),
     )
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name in PLANNED:
-            refuse_planned(cmd_name)
-        return super().get_command(ctx, cmd_name)
 
 
 app = typer.Typer(

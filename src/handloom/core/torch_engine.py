@@ -168,14 +168,16 @@ def fused(p: Params) -> tuple[Tensor, Tensor | None]:
 def attend(config: Config, q: Tensor, k: Tensor, v: Tensor, i: int, tap: Tap, past: Past | None) -> Tensor:
     """softmax(q·k / √K) · v over the positions each may see.
 
-    PyTorch's fused kernel computes it, unless the inside is wanted or edited, or a past is continued: for single
-    queries the kernel was measured slower than two products."""
+    PyTorch's fused kernel computes it, unless the inside is wanted or edited, or a past is continued by one token: for
+    single queries the kernel was measured slower than two products."""
     mask = None
     first = past is None or past.total == q.shape[-2]  # nothing came before: q, k and v are all there is
     if past:
         k, v, mask = past.extend(i, k, v)
-    if first and not tap.touches(f"{i}.scores", f"{i}.pattern"):
-        return F.scaled_dot_product_attention(q, k, v, is_causal=config.causal, enable_gqa=bool(config.kv_heads))
+    if (first or q.shape[-2] > 1) and not tap.touches(f"{i}.scores", f"{i}.pattern"):
+        seen = None if first else mask
+        causal = config.causal and first
+        return F.scaled_dot_product_attention(q, k, v, seen, is_causal=causal, enable_gqa=bool(config.kv_heads))
     scores = tap(f"{i}.scores", by_group(q / math.sqrt(config.d_head), k.transpose(-1, -2)))  # (B, H, T, S)
     if config.causal and past is None:
         mask = torch.ones(scores.shape[-2:], dtype=torch.bool, device=q.device).tril()
@@ -216,7 +218,8 @@ def activated(kind: str, pre: Tensor, keep: bool) -> Tensor:
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": F.relu,
     "gelu": F.gelu,
-    "gelu_tanh": lambda x: GeluTanh.apply(x) if x.requires_grad else gelu_tanh(x)[0],  # type: ignore[no-untyped-call]
+    # without a derivative all of it in one new array
+    "gelu_tanh": lambda x: GeluTanh.apply(x) if x.requires_grad else bent(x).sigmoid_().mul_(x),  # type: ignore[no-untyped-call]
     "silu": F.silu,
     "none": lambda x: x,
 }
@@ -228,9 +231,14 @@ SLOPE, BEND = math.sqrt(8.0 / math.pi), 0.044715 * math.sqrt(8.0 / math.pi)
 def gelu_tanh(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """x · (1 + tanh(u / 2)) / 2, which is x · sigmoid(u) with u = √(8/π) · (x + 0.044715 x³); with u and the sigmoid.
     A sigmoid takes a fourth of the time of PyTorch's tanh here, where there is no AVX-512."""
-    u = torch.addcmul(x.new_tensor(SLOPE), x, x, value=BEND).mul_(x)
+    u = bent(x)
     s = u.sigmoid()
     return x * s, u, s
+
+
+def bent(x: Tensor) -> Tensor:
+    """The u of `gelu_tanh`."""
+    return torch.addcmul(x.new_tensor(SLOPE), x, x, value=BEND).mul_(x)
 
 
 class GeluTanh(torch.autograd.Function):

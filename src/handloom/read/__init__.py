@@ -4,21 +4,34 @@ import handloom as hl
 
 hl.read.explain("addition", model)              # an Explanation: all of it on one example
 hl.read.mean_attention(model, rows)             # (layers, heads, T, T)
+hl.read.paths(model, text)                      # the logit as a sum over paths, largest first
+hl.read.shares(model, text)                     # from whom each head, MLP and the logits read
+hl.read.lens(model, text)                       # what the stream would predict at each site
+hl.read.direct_attribution(model, text)         # which parts wrote the answer
 hl.read.heads(model)                            # what each head looks at: "offset 1", "induction 3", "unused", …
 """
 
 from handloom.read.answer import Step
 from handloom.read.attention import mean_attention, right_strings, strings_for
+from handloom.read.circuit import Circuit, circuit
 from handloom.read.circuits import Circuits, HeadCircuits, circuits
 from handloom.read.composition import Composed, Composition, composition
 from handloom.read.explanation import Explanation, explain
 from handloom.read.film_strip import FilmStrip, film_strip
+from handloom.read.flow import flow
 from handloom.read.heads import HeadNames, NamedHead, heads
+from handloom.read.lens import Attribution, Lens, direct_attribution, lens
 from handloom.read.looks import Look, effects, looks_between
+from handloom.read.overview import Overview, overview
 from handloom.read.part_names import direction_names
+from handloom.read.paths import Path, Paths, paths
+from handloom.read.shares import Shares, shares
+from handloom.read.truth_scores import MethodScore, ScoreTable, score
 from handloom.read.virtual_heads import Term, VirtualHead, VirtualHeads, virtual_heads
 
 __all__ = [
+    "Attribution",
+    "Circuit",
     "Circuits",
     "Composed",
     "Composition",
@@ -26,22 +39,37 @@ __all__ = [
     "FilmStrip",
     "HeadCircuits",
     "HeadNames",
+    "Lens",
     "Look",
+    "MethodScore",
     "NamedHead",
+    "Overview",
+    "Path",
+    "Paths",
+    "ScoreTable",
+    "Shares",
     "Step",
     "Term",
     "VirtualHead",
     "VirtualHeads",
+    "circuit",
     "circuits",
     "composition",
+    "direct_attribution",
     "direction_names",
     "effects",
     "explain",
     "film_strip",
+    "flow",
     "heads",
+    "lens",
     "looks_between",
     "mean_attention",
+    "overview",
+    "paths",
     "right_strings",
+    "score",
+    "shares",
     "strings_for",
     "virtual_heads",
 ]

@@ -41,7 +41,7 @@ class Terms:
     """What each source wrote in the run so far, (m, B, T, D), and what it writes in the other run, (B, T, D)."""
 
     now: dict[str, Array]
-    other: Mapping[str, Array]
+    other: dict[str, Array]
 
 
 class Graph:
@@ -99,7 +99,9 @@ class Graph:
         want += [f"{i}.result" for i in range(self.config.layers) if self.config.heads]
         want += [f"{i}.mlp_out" for i in range(self.config.layers) if self.config.d_ff]
         _, trace = forward(self.model, ids, want)
-        found = {"embed": trace["embed"]} | ({"pos": trace["pos_embed"]} if "pos" in self.sources else {})
+        found: dict[str, Array] = {"embed": trace["embed"]}
+        if "pos" in self.sources:
+            found["pos"] = trace["pos_embed"]
         for i in range(self.config.layers):
             found |= {name: trace[f"{i}.result"][:, h] for h, name in enumerate(self.heads(i))}
             found |= dict.fromkeys(self.mlps(i), trace.get(f"{i}.mlp_out"))
@@ -116,7 +118,7 @@ class Graph:
     def logits(self, batch: Batch, cuts: Sequence[Cut], other: Mapping[str, Array]) -> Array:
         """The logits (cuts, n, V) at the n places where an answer is asked, for each set of cut edges."""
         run = CutRun(self, batch, other)
-        each = max(1, AT_ONCE // (batch.clean.size * self.config.d_model))
+        each = max(1, AT_ONCE // (batch.clean.size * max(self.config.d_model, batch.clean.shape[1])))
         return np.concatenate([run(cuts[i : i + each]) for i in range(0, len(cuts), each)])
 
     def answers(self, batch: Batch, cuts: Sequence[Cut], other: Mapping[str, Array] | None = None) -> Array:
@@ -140,61 +142,81 @@ def written_before(source: str, layer: int, mlp: bool) -> bool:
 
 class CutRun:
     """Runs on one batch with edges cut. Arrays have the sets of cuts in front, (m, B, T, …); where all sets have the
-    same values, m is 1: what lies before the first cut is computed once."""
+    same values, m is 1: what lies before the first cut is computed once. Behind the last keys and values there are only
+    the positions at which some row is asked."""
 
     def __init__(self, graph: Graph, batch: Batch, other: Mapping[str, Array]) -> None:
         self.graph, self.config, self.p = graph, graph.config, graph.model.params
-        self.asked, self.other = batch.asked, other
+        self.columns = np.flatnonzero(batch.asked.any(0))
+        self.asked = batch.asked[:, self.columns]
+        self.other = other
         plain = graph.terms(batch.clean)
-        self.begin = {name: plain[name][None] for name in ("embed", "pos") if name in plain}
+        self.begin: dict[str, Array] = {name: term[None] for name, term in plain.items() if name in ("embed", "pos")}
 
     def __call__(self, cuts: Sequence[Cut]) -> Array:
         """The logits (m, n, V) for m sets of cuts."""
-        terms = Terms(dict(self.begin), self.other)
+        terms = Terms(dict(self.begin), dict(self.other))
         x = sum(self.begin.values(), np.zeros(1))
         for i, layer in enumerate(self.p["layers"]):
-            x = self.attend(i, layer, x, terms, cuts)
+            last = i == self.config.layers - 1
+            x = self.attend(i, layer, x, terms, cuts, last)
             x = self.compute(i, layer, x, terms, cuts)
+        if not self.config.layers:
+            x = self.narrowed(x, terms)
         x = self.seen(LOGITS, x, terms, cuts)[:, self.asked]  # (m, n, D)
         x = self.normed(self.p.get("ln_final"), x)
         logits = x @ (self.p["W_E"].T if self.config.tied else self.p["W_U"]) + self.p.get("b_U", 0.0)
         return np.broadcast_to(logits, (len(cuts), *logits.shape[1:]))
+
+    def narrowed(self, x: Array, terms: Terms) -> Array:
+        """The stream where it is asked for, and its terms there."""
+        for values in (terms.now, terms.other):
+            values.update({name: value[..., self.columns, :] for name, value in values.items()})
+        return x[..., self.columns, :]
 
     def seen(self, receiver: str, x: Array, terms: Terms, cuts: Sequence[Cut]) -> Array:
         """What a receiver reads: the stream, with other terms in place of those that are cut."""
         for source in self.graph.before(receiver):
             chosen = np.array([(source, receiver) in cut for cut in cuts])
             if chosen.any():
-                now = terms.now[source]
-                swap = terms.other[source] - now
+                swap = terms.other[source] - terms.now[source]
                 x = x + (swap if chosen.all() else np.where(chosen[:, None, None, None], swap, 0.0))
         return x
 
     def normed(self, p: Params | None, x: Array) -> Array:
         return norm(self.config, p, x, "", self.graph.silent)
 
-    def attend(self, i: int, p: Params, x: Array, terms: Terms, cuts: Sequence[Cut]) -> Array:
-        plain = self.normed(p.get("ln1"), x)
-        reads = {}
-        for receiver in self.graph.reads_of_heads(i):
-            swapped = self.seen(receiver, x, terms, cuts)
-            _, h, part = receiver.split(".")
-            behind = plain if swapped is x else self.normed(p.get("ln1"), swapped)
-            W, b = p[f"W_{part.upper()}"][int(h)], p.get(f"b_{part.upper()}")
-            reads[part, int(h)] = behind @ W + (0.0 if b is None else b[int(h)])  # (m, B, T, K)
-        written = []
+    def attend(self, i: int, p: Params, x: Array, terms: Terms, cuts: Sequence[Cut], last: bool) -> Array:
+        reads = self.reads(i, p, x, terms, cuts)
+        if last:
+            x = self.narrowed(x, terms)
+            reads |= {key: value[..., self.columns, :] for key, value in reads.items() if key[0] == "q"}
+        rows = self.columns if last else np.arange(x.shape[-2])
+        added = p.get("b_O", 0.0)
         for h, name in enumerate(self.graph.heads(i)):
             g = h // self.config.per_group if self.config.kv_heads else h
-            terms.now[name] = self.head(reads["q", h], reads["k", g], reads["v", g]) @ p["W_O"][h]
-            written.append(terms.now[name])
-        return x + (sum(written[1:], written[0]) if written else 0.0) + p.get("b_O", 0.0)
+            terms.now[name] = self.head(reads["q", h], reads["k", g], reads["v", g], rows) @ p["W_O"][h]
+            added = added + terms.now[name]
+        return x + added
 
-    def head(self, q: Array, k: Array, v: Array) -> Array:
-        if self.config.positions == "rotary":
-            q, k = (turn_pairs(one, 0, self.config.rotary_base) for one in (q, k))
+    def reads(self, i: int, p: Params, x: Array, terms: Terms, cuts: Sequence[Cut]) -> dict[tuple[str, int], Array]:
+        """Queries, keys and values of every head, (m, B, T, K) each."""
+        plain, found = self.normed(p.get("ln1"), x), {}
+        for receiver in self.graph.reads_of_heads(i):
+            swapped = self.seen(receiver, x, terms, cuts)
+            _, own, part = receiver.split(".")
+            behind = plain if swapped is x else self.normed(p.get("ln1"), swapped)
+            W, b = p[f"W_{part.upper()}"][int(own)], p.get(f"b_{part.upper()}")
+            found[part, int(own)] = behind @ W + (0.0 if b is None else b[int(own)])
+            if part != "v" and self.config.positions == "rotary":
+                found[part, int(own)] = turn_pairs(found[part, int(own)], 0, self.config.rotary_base)
+        return found
+
+    def head(self, q: Array, k: Array, v: Array, rows: Array) -> Array:
+        """What a head takes at some rows, (m, B, rows, K)."""
         scores = q @ np.swapaxes(k, -1, -2) / math.sqrt(self.config.d_head)
         if self.config.causal:
-            scores = np.where(np.tri(scores.shape[-1], dtype=bool), scores, -np.inf)
+            scores = np.where(np.arange(k.shape[-2]) <= rows[:, None], scores, -np.inf)
         z: Array = softmax(scores) @ v
         return z
 

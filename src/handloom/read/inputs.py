@@ -6,7 +6,9 @@
 
 A row is a question with as much of its right answer as a run reads. `answers` has the token that is right next, and −1
 where the model is not asked. Rows of different lengths cannot be compared position by position, so that a pair always
-has one length; of a task with inputs of several lengths there is one batch per length.
+has one length; of a task with inputs of several lengths there is one batch per length. The other row may be the
+beginning of a longer one: if all rows of one length had their `=` in one place, a part that looks for it would seem to
+do nothing.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,7 +23,8 @@ from handloom.core.errors import shown
 from handloom.tasks import Language, Learnable, Task, task_of
 
 FEW_INPUTS = 100  # inputs of a task up to which all pairs of them are gone through
-MOST_DRAWS = 8  # drawn for each pair that is wanted: of most tasks two rows seldom have one length
+MOST_DRAWS = 4  # for each pair that is wanted: of a small task the same row is drawn again
+TRIES = 8  # to find another row for one
 NOT_ASKED = -1
 
 
@@ -49,7 +52,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Pairs:
-    """Batches of pairs; `exhaustive` if they are all pairs of all inputs of the task with one length."""
+    """Batches of pairs; `exhaustive` if they are all pairs of inputs of the task."""
 
     batches: tuple[Batch, ...]
     exhaustive: bool = False
@@ -60,23 +63,37 @@ class Pairs:
     def __len__(self) -> int:
         return sum(len(batch.clean) for batch in self.batches)
 
+    def first(self, count: int) -> "Pairs":
+        """Up to this many of them, of every length as many as its share."""
+        order = np.concatenate([np.arange(len(batch.clean)) / len(batch.clean) for batch in self.batches])
+        chosen = np.zeros(len(self), bool)
+        chosen[np.argsort(order, kind="stable")[:count]] = True
+        parts = np.split(chosen, np.cumsum([len(batch.clean) for batch in self.batches])[:-1])
+        kept = zip(self.batches, parts, strict=True)
+        return Pairs(tuple(Batch(b.clean[own], b.other[own], b.answers[own]) for b, own in kept if own.any()))
+
 
 Row = tuple[list[int], list[int]]  # tokens, and the right next ones
 
 
+def every_pair(model: Model, task: Learnable | None) -> Pairs | None:
+    """All pairs of inputs of a task, if it has few inputs."""
+    if not isinstance(task, Task) or task.every is None or (task.count or FEW_INPUTS + 1) > FEW_INPUTS:
+        return None
+    check_vocab(model, task)
+    return Pairs(tuple(all_pairs([row_of(model, task, asked) for asked in task.every()])), True)
+
+
 def pairs_of(model: Model, task: Learnable | None = None, count: int = 256, seed: int = 0) -> Pairs:
-    """Pairs of inputs of a task, by default the model's: up to `count` drawn at random, or all, where the task has few
-    inputs."""
+    """Up to `count` random pairs of inputs of a task, by default the model's."""
     task = task or task_of(model)
     if task is None:
         raise HandloomError("pairs of inputs: the model's task is not known; give a task")
     check_vocab(model, task)
-    if isinstance(task, Task) and task.every is not None and (task.count or FEW_INPUTS + 1) <= FEW_INPUTS:
-        return Pairs(tuple(all_pairs(by_length([row_of(model, task, asked) for asked in task.every()]))), True)
     rng = np.random.default_rng(seed)
     batches = list(drawn_pairs(model, task, count, rng))
     if not batches:
-        raise HandloomError("pairs of inputs: no two inputs of the task have one length; choose another task")
+        raise HandloomError("pairs of inputs: the task has only one input; choose another task")
     return Pairs(tuple(batches))
 
 
@@ -104,40 +121,44 @@ def as_row(model: Model, question: Sequence[int], answer: Sequence[int]) -> Row:
     return tokens[:-1], [*asked, *tokens[len(question) :]]
 
 
-def by_length(rows: Sequence[Row]) -> list[list[Row]]:
-    lengths = sorted({len(tokens) for tokens, _ in rows})
-    return [[row for row in rows if len(row[0]) == length] for length in lengths]
+def by_length(rows: Sequence[Row]) -> Iterator[tuple[list[Row], list[Row]]]:
+    """The rows of each length, and all rows that are at least as long."""
+    for length in sorted({len(tokens) for tokens, _ in rows}):
+        longer = [row for row in rows if len(row[0]) >= length]
+        yield [row for row in longer if len(row[0]) == length], longer
 
 
-def all_pairs(groups: Sequence[Sequence[Row]]) -> Iterator[Batch]:
-    """Each row with each other one."""
-    for group in groups:
-        first, second = np.nonzero(~np.eye(len(group), dtype=bool))
-        if len(first):
-            yield batch_of([group[i] for i in first], [group[i] for i in second])
+def all_pairs(rows: Sequence[Row]) -> Iterator[Batch]:
+    """Each row with each other one that begins differently."""
+    for group, longer in by_length(rows):
+        if chosen := [(one, other) for one in group for other in longer if differ(one, other)]:
+            yield batch_of(*zip(*chosen, strict=True))
 
 
 def drawn_pairs(model: Model, task: Learnable, count: int, rng: np.random.Generator) -> Iterator[Batch]:
-    """Random rows, each with another one of its length that is not equal to it."""
+    """Random rows, each with a random other one that begins differently."""
     drawn: dict[tuple[int, ...], Row] = {}
     for question, answer in islice(iter(lambda: task.pair(rng), None), MOST_DRAWS * count):
         row = as_row(model, question, answer)
         drawn.setdefault(tuple(row[0]), row)
-        if len(drawn) >= 2 * count:
+        if len(drawn) >= count:
             break
-    left = count
-    for group in sorted(by_length(list(drawn.values())), key=len, reverse=True):
-        if len(group) > 1 and left > 0:
-            share = min(left, max(1, round(count * len(group) / len(drawn))), len(group))
-            left -= share
-            clean, other = group[:share], [*group[1:], group[0]][:share]
-            yield batch_of(clean, other)
+    for group, longer in by_length(list(drawn.values())):
+        tried = [(one, longer[i]) for one in group for i in rng.integers(len(longer), size=TRIES)]
+        first = {id(one): (one, other) for one, other in reversed(tried) if differ(one, other)}
+        if first:
+            yield batch_of(*zip(*first.values(), strict=True))
+
+
+def differ(one: Row, other: Row) -> bool:
+    return one[0] != other[0][: len(one[0])]
 
 
 def batch_of(clean: Sequence[Row], other: Sequence[Row]) -> Batch:
+    length = len(clean[0][0])
     return Batch(
         np.array([tokens for tokens, _ in clean]),
-        np.array([tokens for tokens, _ in other]),
+        np.array([tokens[:length] for tokens, _ in other]),
         np.array([answers for _, answers in clean]),
     )
 

@@ -19,6 +19,9 @@ from handloom.tasks import Certificate
 from handloom.view.architecture import architecture_drawing
 from handloom.view.head_pictures import HEAD_CARDS
 from handloom.view.pages.page import figure, line, notebook_part, table
+from handloom.view.pages.reading import overview_body
+from handloom.view.reading_cards import circuit_card, scores_card
+from handloom.view.run_cards import RUN_CARDS
 from handloom.view.svg.charts import Curve, chart, exact, finite
 from handloom.view.svg.heatmap import small
 
@@ -206,5 +209,9 @@ CARDS: dict[str, Any] = {
     "Training": training_card,
     "Record": record_card,
     "Records": records_card,
+    **RUN_CARDS,
     **HEAD_CARDS,
+    "Circuit": circuit_card,
+    "ScoreTable": scores_card,
+    "Overview": overview_body,
 }

@@ -1,6 +1,6 @@
-"""A drawing as PNG: the same shapes, painted by Matplotlib.
+"""A drawing as a file: SVG, or PNG, for which Matplotlib paints the same shapes.
 
-write_png(drawing(space, construction), Path("best.png"), "isosceles:n=16, 28 points")
+write_drawing(construction_drawing(space, construction), Path("best.png"), "isosceles:n=16, 28 points")
 """
 
 import warnings
@@ -8,6 +8,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from handloom.core import HandloomError
+from handloom.core.files import check_place, write_atomically
 from handloom.view.colours import rgb
 from handloom.view.figures.figure import STYLE, matplotlib_parts, write_figure
 from handloom.view.svg.drawing import (
@@ -20,12 +22,32 @@ from handloom.view.svg.drawing import (
     Rect,
     Segment,
     Shape,
+    as_svg,
     printable,
     titled,
 )
 
+ENDINGS = (".svg", ".png")
 UNITS = 80  # to an inch
 POINTS = 72 / UNITS  # points to a unit
+
+
+def check_drawable(path: Path) -> None:
+    """Raise an error at once if a drawing could not be written there."""
+    if path.suffix.lower() not in ENDINGS:
+        raise HandloomError(f"{path}: not a kind of picture that is drawn here; name it {' or '.join(ENDINGS)}")
+    check_place(path)
+    if path.suffix.lower() == ".png":
+        matplotlib_parts()
+
+
+def write_drawing(drawing: Drawing, path: Path, title: str = "") -> None:
+    """Write the drawing to a .svg or a .png file."""
+    check_drawable(path)
+    if path.suffix.lower() == ".png":
+        write_png(drawing, path, title)
+    else:
+        write_atomically(path, (as_svg(drawing, title) + "\n").encode())
 
 
 def write_png(drawing: Drawing, path: Path, title: str = "") -> None:

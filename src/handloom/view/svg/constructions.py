@@ -14,15 +14,12 @@ from functools import cached_property
 from itertools import product
 from pathlib import Path
 
-from handloom.core import HandloomError
-from handloom.core.files import write_atomically
 from handloom.discover.spaces import Construction, Space
-from handloom.view.figures.painting import write_png
+from handloom.view.figures.painting import write_drawing
 from handloom.view.svg.drawing import Disc, Drawing, Label, Rect, Segment, Shape, as_svg
 
 MARGIN = 12
 MOST_WIDE = 600  # of a grid
-ENDINGS = (".svg", ".png")
 
 
 def svg(space: Space, construction: Construction, title: str = "") -> str:
@@ -32,14 +29,8 @@ def svg(space: Space, construction: Construction, title: str = "") -> str:
 
 def draw_construction(space: Space, construction: Construction, path: str | Path, title: str = "") -> Path:
     """Write the picture to a .svg or a .png file."""
-    path = Path(path)
-    if path.suffix.lower() not in ENDINGS:
-        raise HandloomError(f"{path}: not a kind of picture that is drawn here; name it {' or '.join(ENDINGS)}")
-    if path.suffix.lower() == ".png":
-        write_png(construction_drawing(space, construction), path, title)
-    else:
-        write_atomically(path, (svg(space, construction, title) + "\n").encode())
-    return path
+    write_drawing(construction_drawing(space, construction), Path(path), title)
+    return Path(path)
 
 
 def construction_drawing(space: Space, construction: Construction) -> Drawing:

@@ -1,0 +1,32 @@
+"""handloom read: take a model apart."""
+
+from typing import Any
+
+import typer
+
+from handloom.cli.commands import Commands
+
+
+class Read(Commands):
+    """The commands of `handloom read`, as they are listed. Without one, `handloom read MODEL` is its overview."""
+
+    package = __name__
+    names = ("overview", "heads", "circuit", "paths", "shares", "lens", "score")
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        alone = bool(args) and args[0] not in self.names and all(word.startswith("-") for word in args[1:2])
+        return super().resolve_command(ctx, ["overview", *args] if alone else args)
+
+
+read = typer.Typer(
+    name="read",
+    cls=Read,
+    help="Take a model apart: its heads by name, its circuit, the paths to an answer. Start with: handloom read search",
+    no_args_is_help=True,
+    add_completion=False,
+)
+
+
+@read.callback()
+def group() -> None:
+    """Typer makes a group only of what has commands or a callback."""

@@ -1,0 +1,31 @@
+"""handloom read circuit: the edges that a model's answers need."""
+
+from handloom.cli.live.progress import SlowProgress
+from handloom.cli.options import JsonOption, ModelArgument
+from handloom.cli.read.output import PairsOption, PictureOption, SeedOption, check_picture, tell
+
+
+def circuit(
+    model: ModelArgument,
+    pairs: PairsOption = 256,
+    seed: SeedOption = 0,
+    output: PictureOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Find the true circuit of a model, by cutting every edge on pairs of inputs.
+
+    An edge is real if cutting it alone changes an answer. The circuit is certified if the real edges alone keep every
+    answer on other pairs. For a compiled model the edges that the compiler states are compared.
+
+    \b
+    handloom read circuit search
+    handloom read circuit compiled/sort:n=5,digits=4 -o sort.svg
+    handloom read circuit runs/addition-1 --pairs 1000 --json
+    """
+    from handloom.read import circuit as find_circuit
+    from handloom.view.svg.circuit_graph import circuit_drawing
+
+    check_picture(output)
+    with SlowProgress("lengths of inputs") as progress:
+        found = find_circuit(model, pairs=pairs, seed=seed, progress=progress)
+    tell(found, as_json, output, lambda: circuit_drawing(found), f"{model}: {len(found.real)} real edges")

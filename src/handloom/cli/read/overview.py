@@ -1,0 +1,47 @@
+"""handloom read MODEL: what a person wants to know first of a model."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from handloom.cli.live.progress import SlowProgress
+from handloom.cli.options import JsonOption, ModelArgument, print_json
+from handloom.cli.read.output import OnOption, PairsOption, SeedOption
+
+
+def overview(
+    model: ModelArgument,
+    on: OnOption = None,
+    pairs: PairsOption = 256,
+    seed: SeedOption = 0,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="Write a page with pictures to this file (.html).", show_default=False),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """What to know first of a model: its heads by name, its circuit, and the largest paths to an answer.
+
+    The word overview may be left out.
+
+    \b
+    handloom read search
+    handloom read search --on "1 2 3 4 1 2 3" -o search.html
+    handloom read runs/addition-1
+    """
+    from handloom.core.files import check_place, check_suffix, write_atomically
+    from handloom.read.overview import overview as look_over
+    from handloom.view.pages.reading import overview_page
+
+    if output:
+        check_place(output)
+        check_suffix(output, "a page", ".html", ".htm")
+    with SlowProgress("lengths of inputs") as progress:
+        found = look_over(model, on, pairs, seed, progress)
+    if output:
+        write_atomically(output, overview_page(found).encode())
+    if as_json:
+        print_json(found.to_json())
+    else:
+        print(output or found)

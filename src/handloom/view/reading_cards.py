@@ -1,0 +1,23 @@
+"""What a notebook shows of a circuit, of the scores of methods, and of an overview."""
+
+from handloom.read.circuit import Circuit
+from handloom.read.truth_scores import ScoreTable
+from handloom.view.pages.page import figure, line, table
+from handloom.view.svg.circuit_graph import circuit_drawing
+
+
+def circuit_card(found: Circuit) -> str:
+    """The graph, and what was tried."""
+    look, sign = ("good", "✓") if found.certified else ("bad", "✗")
+    words = "".join(f"<p>{line(words)}</p>" for words in found.comparison())
+    badge = f'<p><span class="badge {look}">{sign} {line(found.summary())}</span></p>'
+    return f"<h3>Circuit</h3>{badge}{words}{figure(circuit_drawing(found))}"
+
+
+def scores_card(found: ScoreTable) -> str:
+    """AUROC of every method on every model, and the means."""
+    models = dict.fromkeys(row.model for row in found.rows)
+    cells = {(row.model, row.method): f"{row.auroc:.3f}" for row in found.rows}
+    rows = [(model, *(cells.get((model, method), "") for method in found.methods)) for model in models]
+    means = ("mean", *(f"{found.mean(method):.3f}" for method in found.methods))
+    return f"<h3>AUROC</h3>{table([('model', *found.methods), *rows, means])}"
