@@ -102,8 +102,8 @@ class Periodic:
         shares = [f"{k}: {self.logits[k - 1]:.1%}" for k in self.frequencies]
         few = self.fewest()
         lines = [
-            f"a + b modulo {self.modulus}: {len(shares)} key frequencies carry {self.losses.carried:.1%} of the logits' "
-            f"variance" + (f" ({', '.join(shares)})" if shares else ""),
+            f"a + b modulo {self.modulus}: {len(shares)} key frequencies carry {self.losses.carried:.1%} of the "
+            "logits' variance" + (f" ({', '.join(shares)})" if shares else ""),
             f"95 % of it: {f'{len(few)} frequencies' if few else 'more than all waves of a + b carry'}",
             *neuron_lines(self.neurons),
             "",
@@ -185,7 +185,7 @@ def sums_of(task: Learnable | None) -> Sums:
         raise wrong
     rows = np.array(sorted(inputs))  # (p², T)
     varied = [np.unique(column) for column in rows.T if len(np.unique(column)) > 1]
-    if len(varied) != 2 or not np.array_equal(*varied) or len(varied[0]) != p:
+    if len(varied) != 2 or not np.array_equal(varied[0], varied[1]) or len(varied[0]) != p:
         raise wrong
     sums = Sums(rows.reshape(p, p, -1), varied[0])
     answers = [(task.oracle(row) or [-1])[0] for row in rows.tolist()]

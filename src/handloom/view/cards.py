@@ -16,7 +16,9 @@ from handloom.core.arrays import Array
 from handloom.read.attention import to_numpy
 from handloom.tasks import Certificate
 from handloom.view.architecture import architecture_drawing
+from handloom.view.dictionary_card import dictionary_card
 from handloom.view.pages.page import figure, line, notebook_part, table
+from handloom.view.periodic_card import periodic_card
 from handloom.view.svg.charts import Curve, chart, exact, finite
 from handloom.view.svg.heatmap import small
 
@@ -204,4 +206,6 @@ CARDS: dict[str, Any] = {
     "Training": training_card,
     "Record": record_card,
     "Records": records_card,
+    "Periodic": periodic_card,
+    "Dictionary": dictionary_card,
 }
