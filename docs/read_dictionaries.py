@@ -1,6 +1,6 @@
 """Sparse autoencoders on written and compiled models: how many of the known directions do they find?
 
-    nice -n 19 python docs/read_dictionaries.py        # about 8 minutes; writes docs/read/dictionaries.json, prints a table
+    nice -n 19 python docs/read_dictionaries.py        # about 8 minutes; writes the JSON, prints the table
 
 Every model at the end of its stream, four recipes, three seeds each. A row of the table is the mean over the seeds.
 """
