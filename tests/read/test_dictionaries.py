@@ -156,7 +156,7 @@ def test_a_subspace_is_matched_by_any_vector_in_it():
 
 
 def test_a_dictionary_of_a_compiled_model_prints_becomes_json_and_draws_itself():
-    found = dictionary(hl.program("compiled/reverse"), "resid_final", steps=200)
+    found = dictionary("compiled/reverse", "resid_final", steps=200)
     assert found.to_json()["cosines"].keys() == found.cosines.keys()
     assert "autoencoder" not in found.to_json()
     assert "named directions matched" in str(found)
@@ -170,6 +170,7 @@ def test_a_dictionary_of_a_compiled_model_prints_becomes_json_and_draws_itself()
     ("options", "said"),
     [
         ({"site": "0.pattern"}, "no site"),
+        ({"model": random_model(Config(vocab=3, block=3, d_model=4)), "site": "embed"}, "give rows"),
         ({"site": "*.z"}, "several sites"),
         ({"kind": "jumprelu"}, "no kind"),
         ({"rows": [[1, 2]] * 3}, "3 rows are too few"),
@@ -178,4 +179,4 @@ def test_a_dictionary_of_a_compiled_model_prints_becomes_json_and_draws_itself()
 )
 def test_what_cannot_be_trained_is_an_error(options, said):
     with pytest.raises(HandloomError, match=said):
-        dictionary(hl.program("compiled/reverse"), **({"site": "resid_final"} | options))
+        dictionary(**({"model": "compiled/reverse", "site": "resid_final"} | options))

@@ -1,6 +1,6 @@
 """Dictionaries: sparse autoencoders on one site of a model, and whether they find the directions that are known.
 
-    found = read.dictionary(hl.program("compiled/induction"), "1.resid_pre")
+    found = read.dictionary("compiled/induction", "1.resid_pre")
     found.matched                           # share of the model's named directions that some feature has found
 
 A sparse autoencoder writes each vector of a site as a sum of few features, each a direction with an amount ≥ 0:
@@ -25,6 +25,7 @@ squared length, without their mean, is the width of the site. What is measured, 
 On language models nobody knows the directions, so that the last three cannot be measured there.
 """
 
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -36,11 +37,12 @@ from handloom.core import HandloomError, Model
 from handloom.core.arrays import Array, Arrays
 from handloom.core.checks import whole
 from handloom.core.errors import shown
+from handloom.core.finding import find
 from handloom.core.reference import forward
 from handloom.core.registry import offered
 from handloom.core.sites import match, sites
 from handloom.read.known_directions import Known, best_cosines, known_directions, varying
-from handloom.tasks import Task, task_of
+from handloom.tasks import Learnable, Task, task_of
 
 Kind = Literal["relu", "topk"]
 Rows = Sequence[Sequence[int]]
@@ -125,7 +127,7 @@ class Autoencoder:
 
 
 def dictionary(
-    model: Model,
+    model: Model | str | os.PathLike[str],
     site: str,
     rows: Rows | None = None,
     kind: Kind = "topk",
@@ -141,9 +143,10 @@ def dictionary(
     from the model's task; `features` is by default four times the width of the site. `k` is for "topk", `l1` for
     "relu"."""
     started = time.monotonic()
+    model, folder = find(model)
     if kind not in get_args(Kind):
         raise HandloomError(f"dictionary: no kind {shown(kind)} (expected one of {', '.join(get_args(Kind))})")
-    inputs = drawn(model, seed) if rows is None else [Input(list(row)) for row in rows]
+    inputs = drawn(model, task_of(model, folder), seed) if rows is None else [Input(list(row)) for row in rows]
     check_site(model, site, inputs)
     x = values_at(model, site, [one for i, one in enumerate(inputs) if i % HELD_OUT])
     features = 4 * x.shape[1] if features is None else whole("features", features, 1)
@@ -166,9 +169,8 @@ class Input(NamedTuple):
     first: int = 0
 
 
-def drawn(model: Model, seed: int) -> list[Input]:
-    """Inputs of the model's task with their answers, as far as they are read; what predicts the answer counts."""
-    task = task_of(model)
+def drawn(model: Model, task: Learnable | None, seed: int) -> list[Input]:
+    """Inputs of a task with their answers, as far as they are read; what predicts the answer counts."""
     if not isinstance(task, Task):
         raise HandloomError("dictionary: the model's task is not known, or has no questions; give rows of token ids")
     rng, block = np.random.default_rng(seed), model.config.block
