@@ -9,6 +9,8 @@ hl.read.shares(model, text)                     # from whom each head, MLP and t
 hl.read.lens(model, text)                       # what the stream would predict at each site
 hl.read.direct_attribution(model, text)         # which parts wrote the answer
 hl.read.heads(model)                            # what each head looks at: "offset 1", "induction 3", "unused", …
+hl.read.periodic("runs/modular-addition-1")     # a Periodic: frequencies, and what they carry
+hl.read.dictionary(model, "1.resid_pre")        # a Dictionary: a sparse autoencoder, held against known directions
 """
 
 from handloom.read.answer import Step
@@ -16,6 +18,7 @@ from handloom.read.attention import mean_attention, right_strings, strings_for
 from handloom.read.circuit import Circuit, circuit
 from handloom.read.circuits import Circuits, HeadCircuits, circuits
 from handloom.read.composition import Composed, Composition, composition
+from handloom.read.dictionaries import Dictionary, dictionary
 from handloom.read.explanation import Explanation, explain
 from handloom.read.film_strip import FilmStrip, film_strip
 from handloom.read.flow import flow
@@ -35,6 +38,10 @@ __all__ = [
     "Circuits",
     "Composed",
     "Composition",
+from handloom.read.periodic import Periodic, periodic
+
+__all__ = [
+    "Dictionary",
     "Explanation",
     "FilmStrip",
     "HeadCircuits",
@@ -56,6 +63,9 @@ __all__ = [
     "circuits",
     "composition",
     "direct_attribution",
+    "Periodic",
+    "Step",
+    "dictionary",
     "direction_names",
     "effects",
     "explain",
@@ -67,6 +77,7 @@ __all__ = [
     "mean_attention",
     "overview",
     "paths",
+    "periodic",
     "right_strings",
     "score",
     "shares",

@@ -22,6 +22,9 @@ from handloom.view.pages.page import figure, line, notebook_part, table
 from handloom.view.pages.reading import overview_body
 from handloom.view.reading_cards import circuit_card, scores_card
 from handloom.view.run_cards import RUN_CARDS
+from handloom.view.dictionary_card import dictionary_card
+from handloom.view.pages.page import figure, line, notebook_part, table
+from handloom.view.periodic_card import periodic_card
 from handloom.view.svg.charts import Curve, chart, exact, finite
 from handloom.view.svg.heatmap import small
 
@@ -214,4 +217,6 @@ CARDS: dict[str, Any] = {
     "Circuit": circuit_card,
     "ScoreTable": scores_card,
     "Overview": overview_body,
+    "Periodic": periodic_card,
+    "Dictionary": dictionary_card,
 }
