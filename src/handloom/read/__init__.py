@@ -28,6 +28,7 @@ from handloom.read.looks import Look, effects, looks_between
 from handloom.read.overview import Overview, overview
 from handloom.read.part_names import direction_names
 from handloom.read.paths import Path, Paths, paths
+from handloom.read.periodic import Periodic, periodic
 from handloom.read.shares import Shares, shares
 from handloom.read.truth_scores import MethodScore, ScoreTable, score
 from handloom.read.virtual_heads import Term, VirtualHead, VirtualHeads, virtual_heads
@@ -38,9 +39,6 @@ __all__ = [
     "Circuits",
     "Composed",
     "Composition",
-from handloom.read.periodic import Periodic, periodic
-
-__all__ = [
     "Dictionary",
     "Explanation",
     "FilmStrip",
@@ -53,6 +51,7 @@ __all__ = [
     "Overview",
     "Path",
     "Paths",
+    "Periodic",
     "ScoreTable",
     "Shares",
     "Step",
@@ -62,10 +61,8 @@ __all__ = [
     "circuit",
     "circuits",
     "composition",
-    "direct_attribution",
-    "Periodic",
-    "Step",
     "dictionary",
+    "direct_attribution",
     "direction_names",
     "effects",
     "explain",
