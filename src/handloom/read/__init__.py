@@ -25,6 +25,7 @@ from handloom.read.flow import flow
 from handloom.read.heads import HeadNames, NamedHead, heads
 from handloom.read.lens import Attribution, Lens, direct_attribution, lens
 from handloom.read.looks import Look, effects, looks_between
+from handloom.read.matching import HeadMatch, HeadMatches, match_heads
 from handloom.read.overview import Overview, overview
 from handloom.read.part_names import direction_names
 from handloom.read.paths import Path, Paths, paths
@@ -43,6 +44,8 @@ __all__ = [
     "Explanation",
     "FilmStrip",
     "HeadCircuits",
+    "HeadMatch",
+    "HeadMatches",
     "HeadNames",
     "Lens",
     "Look",
@@ -71,6 +74,7 @@ __all__ = [
     "heads",
     "lens",
     "looks_between",
+    "match_heads",
     "mean_attention",
     "overview",
     "paths",
