@@ -31,7 +31,7 @@ from handloom.read.part_names import direction_names
 from handloom.read.paths import Path, Paths, paths
 from handloom.read.periodic import Periodic, periodic
 from handloom.read.shares import Shares, shares
-from handloom.read.truth_scores import MethodScore, ScoreTable, score
+from handloom.read.truth_scores import MethodScore, ScoreTable, score_methods
 from handloom.read.virtual_heads import Term, VirtualHead, VirtualHeads, virtual_heads
 
 __all__ = [
@@ -80,7 +80,7 @@ __all__ = [
     "paths",
     "periodic",
     "right_strings",
-    "score",
+    "score_methods",
     "shares",
     "strings_for",
     "virtual_heads",

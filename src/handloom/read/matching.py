@@ -3,8 +3,8 @@
     print(match_heads("compiled/induction", "runs/induction-1"))
 
 Two heads are compared by the cosine of their patterns on the same rows, less what even attention would give: 1 is the
-same attention everywhere, 0 is nothing in common beyond chance. Two heads that attend evenly have 1. Weights play no part, so that a written head of width 2
-can match a trained one of width 16.
+same attention everywhere, 0 is nothing in common beyond chance. Two heads that attend evenly have 1. Weights play no
+part, so that a written head of width 2 can match a trained one of width 16.
 """
 
 from collections.abc import Sequence
