@@ -16,6 +16,7 @@ from handloom.core.arrays import Array
 from handloom.read.attention import to_numpy
 from handloom.tasks import Certificate
 from handloom.view.architecture import architecture_drawing
+from handloom.view.effect_drawings import EFFECT_CARDS
 from handloom.view.pages.page import figure, line, notebook_part, table
 from handloom.view.svg.charts import Curve, chart, exact, finite
 from handloom.view.svg.heatmap import small
@@ -204,4 +205,5 @@ CARDS: dict[str, Any] = {
     "Training": training_card,
     "Record": record_card,
     "Records": records_card,
+    **EFFECT_CARDS,
 }
