@@ -172,9 +172,8 @@ class Attribution:
         """A run, behind the last attention only from the first position on that is asked."""
         from handloom.core import torch_engine
 
-        patterns = {f"*.{site.partition('.')[2]}" if "." in site else site for site in want}  # fewer to look up
         last = ids.shape[1] - int(batch.asked.any(0).argmax())
-        return torch_engine.compute(self.config, self.p, ids, list(patterns), edits, last=last)
+        return torch_engine.compute(self.config, self.p, ids, list(want), edits, last=last)
 
     @cached_property
     def written(self) -> list[str]:
