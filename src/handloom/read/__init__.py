@@ -11,14 +11,20 @@ hl.read.direct_attribution(model, text)         # which parts wrote the answer
 hl.read.heads(model)                            # what each head looks at: "offset 1", "induction 3", "unused", …
 hl.read.periodic("runs/modular-addition-1")     # a Periodic: frequencies, and what they carry
 hl.read.dictionary(model, "1.resid_pre")        # a Dictionary: a sparse autoencoder, held against known directions
+hl.read.patch(model, clean, other)              # a Patching: which values restore the clean answer
+hl.read.ablate(model)                           # PartEffects: what each head and MLP does for the answers
+hl.read.edge_attribution(model, pairs)          # EdgeScores: an estimate for every edge
 """
 
+from handloom.read.ablation import PartEffects, ablate
 from handloom.read.answer import Step
 from handloom.read.attention import mean_attention, right_strings, strings_for
 from handloom.read.circuit import Circuit, circuit
 from handloom.read.circuits import Circuits, HeadCircuits, circuits
 from handloom.read.composition import Composed, Composition, composition
 from handloom.read.dictionaries import Dictionary, dictionary
+from handloom.read.attribution import edge_attribution, node_attribution
+from handloom.read.edge_scores import EdgeScores
 from handloom.read.explanation import Explanation, explain
 from handloom.read.film_strip import FilmStrip, film_strip
 from handloom.read.flow import flow
@@ -41,6 +47,10 @@ __all__ = [
     "Composed",
     "Composition",
     "Dictionary",
+from handloom.read.patching import Patching, patch, path_patch
+
+__all__ = [
+    "EdgeScores",
     "Explanation",
     "FilmStrip",
     "HeadCircuits",
@@ -66,7 +76,12 @@ __all__ = [
     "composition",
     "dictionary",
     "direct_attribution",
+    "PartEffects",
+    "Patching",
+    "Step",
+    "ablate",
     "direction_names",
+    "edge_attribution",
     "effects",
     "explain",
     "film_strip",
@@ -79,6 +94,9 @@ __all__ = [
     "overview",
     "paths",
     "periodic",
+    "node_attribution",
+    "patch",
+    "path_patch",
     "right_strings",
     "score_methods",
     "shares",

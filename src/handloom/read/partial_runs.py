@@ -29,8 +29,8 @@ from handloom.core.trace import Tap
 
 Cell = tuple[str, int, int | None]  # a site, a position, and at sites with heads a head
 Edits = dict[str, Callable[[Tensor], Tensor]]
-POSITIONS_AT_ONCE = 512  # rows × positions of a batch: more no longer fit the processor's cache at the usual sizes
-FEWEST_AT_ONCE = 24  # rows of a batch, below which starting each operation takes longer than computing it
+POSITIONS_AT_ONCE = 768  # rows × positions of a batch: more no longer fit the processor's cache at the usual sizes
+FEWEST_AT_ONCE = 32  # rows of a batch, below which starting each operation takes longer than computing it
 READ_BY_OTHERS = ("resid_pre", "ln1", "ln1_scale", "q", "k", "v", "rot_q", "rot_k", "scores", "pattern")
 
 
