@@ -19,11 +19,11 @@ hl.read.edge_attribution(model, pairs)          # EdgeScores: an estimate for ev
 from handloom.read.ablation import PartEffects, ablate
 from handloom.read.answer import Step
 from handloom.read.attention import mean_attention, right_strings, strings_for
+from handloom.read.attribution import edge_attribution, node_attribution
 from handloom.read.circuit import Circuit, circuit
 from handloom.read.circuits import Circuits, HeadCircuits, circuits
 from handloom.read.composition import Composed, Composition, composition
 from handloom.read.dictionaries import Dictionary, dictionary
-from handloom.read.attribution import edge_attribution, node_attribution
 from handloom.read.edge_scores import EdgeScores
 from handloom.read.explanation import Explanation, explain
 from handloom.read.film_strip import FilmStrip, film_strip
@@ -34,6 +34,7 @@ from handloom.read.looks import Look, effects, looks_between
 from handloom.read.matching import HeadMatch, HeadMatches, match_heads
 from handloom.read.overview import Overview, overview
 from handloom.read.part_names import direction_names
+from handloom.read.patching import Patching, patch, path_patch
 from handloom.read.paths import Path, Paths, paths
 from handloom.read.periodic import Periodic, periodic
 from handloom.read.shares import Shares, shares
@@ -47,9 +48,6 @@ __all__ = [
     "Composed",
     "Composition",
     "Dictionary",
-from handloom.read.patching import Patching, patch, path_patch
-
-__all__ = [
     "EdgeScores",
     "Explanation",
     "FilmStrip",
@@ -62,6 +60,8 @@ __all__ = [
     "MethodScore",
     "NamedHead",
     "Overview",
+    "PartEffects",
+    "Patching",
     "Path",
     "Paths",
     "Periodic",
@@ -71,15 +71,12 @@ __all__ = [
     "Term",
     "VirtualHead",
     "VirtualHeads",
+    "ablate",
     "circuit",
     "circuits",
     "composition",
     "dictionary",
     "direct_attribution",
-    "PartEffects",
-    "Patching",
-    "Step",
-    "ablate",
     "direction_names",
     "edge_attribution",
     "effects",
@@ -91,12 +88,12 @@ __all__ = [
     "looks_between",
     "match_heads",
     "mean_attention",
-    "overview",
-    "paths",
-    "periodic",
     "node_attribution",
+    "overview",
     "patch",
     "path_patch",
+    "paths",
+    "periodic",
     "right_strings",
     "score_methods",
     "shares",
