@@ -10,7 +10,7 @@ import pytest
 import handloom as hl
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
-from read import bridge_difference, drawn_model, gpt2_difference  # noqa: E402
+from read import bridge_difference, drawn_model, gpt2_difference
 
 
 @pytest.mark.parametrize("seed", range(100, 106))
