@@ -26,7 +26,7 @@ import handloom as hl
 from handloom.core import Config, Model, Vocab, params, torch_engine
 from handloom.core.arrays import Array
 from handloom.read.attribution import Attribution
-from handloom.read.inputs import NOT_ASKED, Batch
+from handloom.read.inputs import NOT_ASKED, PairBatch
 from handloom.read.partial_runs import PartialRuns, prepared
 
 SIZES = {"4 layers, 64 wide, T 64": (4, 256, 64), "2 layers, attention only, T 40": (2, 0, 40)}
@@ -120,7 +120,7 @@ def attribution(rounds: int) -> None:
     clean, other = rng.integers(0, 32, (2, 64, 64))
     answers = np.full((64, 64), NOT_ASKED)
     answers[:, -1] = 3
-    batch = Batch(clean, other, answers)
+    batch = PairBatch(clean, other, answers)
     for dtype in ("float64", "float32"):
         run = Attribution(model, 1, dtype)
         sides: dict[str, Callable[[], Any]] = {"plain": partial(plain, run.config, run.p, clean)}

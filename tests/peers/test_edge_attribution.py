@@ -12,7 +12,7 @@ from transformer_lens.tools.analysis import EdgeAttributionConfig, attribution_p
 
 import handloom as hl
 from handloom.read import edge_attribution
-from handloom.read.inputs import NOT_ASKED, Batch
+from handloom.read.inputs import NOT_ASKED, PairBatch
 
 KINDS = {"q_input": ".q", "k_input": ".k", "v_input": ".v", "attn_head_out": "", "mlp_in": "mlp", "mlp_out": "mlp"}
 
@@ -53,7 +53,7 @@ def test_edge_attribution_is_that_of_transformer_lens(layers, tmp_path):
     clean, other = rng.integers(0, 11, (2, 4, 9))
     answers = np.full((4, 9), NOT_ASKED)
     answers[:, -1] = rng.integers(0, 11, 4)
-    batch = Batch(clean, other, answers)
+    batch = PairBatch(clean, other, answers)
     ours, expected = edge_attribution(hl.load(tmp_path / "model"), batch), theirs(bridge, batch)
     assert expected.keys() == {edge for edge in ours if edge[0] != "pos"}
     largest = max(map(abs, expected.values()))

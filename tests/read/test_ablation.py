@@ -8,7 +8,7 @@ from draws import random_model
 from handloom.core import Config, HandloomError
 from handloom.core.reference import forward
 from handloom.read import ablate
-from handloom.read.inputs import Batch, pairs_of
+from handloom.read.inputs import PairBatch, pairs_of
 from handloom.read.metric import margins
 
 
@@ -22,7 +22,7 @@ def batch():
     rng = np.random.default_rng(0)
     answers = rng.integers(0, 7, (4, 6))
     answers[:, :3] = -1
-    return Batch(rng.integers(0, 7, (4, 6)), rng.integers(0, 7, (4, 6)), answers)
+    return PairBatch(rng.integers(0, 7, (4, 6)), rng.integers(0, 7, (4, 6)), answers)
 
 
 def metric(model, batch, edits=None):
@@ -68,7 +68,7 @@ def edited(where, value):
 
 
 def test_resampling_from_the_same_input_changes_nothing(model, batch):
-    same = Batch(batch.clean, batch.clean, batch.answers)
+    same = PairBatch(batch.clean, batch.clean, batch.answers)
     assert max(map(abs, ablate(model, ["*.mlp", "0.1"], same, "resample").values())) < 1e-12
     assert max(map(abs, ablate(model, "*.mlp", same, "zero").values())) > 0.01
 

@@ -10,7 +10,7 @@ from draws import assert_close, configs, random_model
 from handloom.core import Config, HandloomError, params
 from handloom.read import ablate, attribution, edge_attribution, node_attribution
 from handloom.read.graph import Graph
-from handloom.read.inputs import Batch
+from handloom.read.inputs import PairBatch
 from handloom.read.metric import margins
 
 SIZES = {"vocab": 9, "block": 8, "d_model": 12, "layers": 2, "heads": 2, "d_head": 6, "d_ff": 10}
@@ -23,7 +23,7 @@ def some_pairs(config, seed, rows=3):
     clean, other = rng.integers(0, config.vocab, (2, rows, T))
     answers = rng.integers(-1, config.vocab, (rows, T))
     answers[:, -1] = rng.integers(0, config.vocab, rows)
-    return Batch(clean, other, answers)
+    return PairBatch(clean, other, answers)
 
 
 def metrics(graph, batch, other):
@@ -65,7 +65,7 @@ def test_a_helpful_edge_has_a_number_below_zero():
     weights = {"W_E": np.eye(4), "W_U": np.eye(4)}  # each token predicts itself
     model = random_model(config).with_(params=weights)
     clean, other = np.array([[0, 1, 2]]), np.array([[0, 1, 3]])
-    batch = Batch(clean, other, np.array([[-1, -1, 2]]))
+    batch = PairBatch(clean, other, np.array([[-1, -1, 2]]))
     assert edge_attribution(model, batch)["embed", "logits"] in (-1.0, -2.0)  # which other token is largest is a tie
     assert exact(Graph(model), batch).tolist() == [-2.0]
 
@@ -134,4 +134,4 @@ def test_what_cannot_be_attributed_is_refused():
     with pytest.raises(HandloomError, match="steps=0 must be a whole number of at least 1"):
         edge_attribution(random_model(Config(**SIZES)), batch, steps=0)
     with pytest.raises(HandloomError, match="no place of the pairs has an answer"):
-        edge_attribution(random_model(Config(**SIZES)), Batch(batch.clean, batch.other, 0 * batch.answers - 1))
+        edge_attribution(random_model(Config(**SIZES)), PairBatch(batch.clean, batch.other, 0 * batch.answers - 1))

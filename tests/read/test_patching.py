@@ -13,7 +13,7 @@ from handloom.core import Config, HandloomError, sites
 from handloom.core.reference import forward
 from handloom.read import partial_runs, patch, path_patch
 from handloom.read.graph import Graph
-from handloom.read.inputs import Batch, pairs_of
+from handloom.read.inputs import PairBatch, pairs_of
 from handloom.read.metric import margins, share_restored
 from handloom.read.patching import logits_of_patches
 
@@ -37,7 +37,7 @@ def one_by_one(model, clean, other, site, where):
 def test_patches_in_batches_equal_patches_one_by_one_at_every_site_of_every_config(config, seed, engine, at_once):
     model, rng = random_model(config, seed), np.random.default_rng(seed)
     clean, other = rng.integers(0, config.vocab, (2, int(rng.integers(1, config.block + 1))))
-    batch = Batch(clean[None], other[None], np.zeros_like(clean)[None])
+    batch = PairBatch(clean[None], other[None], np.zeros_like(clean)[None])
     with pytest.MonkeyPatch.context() as changed:
         changed.setattr(partial_runs, "POSITIONS_AT_ONCE", at_once)
         changed.setattr(partial_runs, "FEWEST_AT_ONCE", 1)

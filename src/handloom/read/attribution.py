@@ -30,7 +30,7 @@ from handloom.core.params import Params
 from handloom.read.ablation import PartEffects
 from handloom.read.edge_scores import EdgeScores
 from handloom.read.graph import LOGITS, Graph
-from handloom.read.inputs import Batch, Pairs
+from handloom.read.inputs import PairBatch, Pairs
 from handloom.read.metric import as_batches
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ MEANING = "change of the metric if the edge gets the other value"
 
 
 def edge_attribution(
-    model: Model, pairs: "Pairs | Batch", steps: int = 1, seed: int = 0, dtype: str = "float64"
+    model: Model, pairs: "Pairs | PairBatch", steps: int = 1, seed: int = 0, dtype: str = "float64"
 ) -> EdgeScores:
     """A number for each edge of the Graph: the change of the metric that a gradient predicts if the edge gets its value
     of the other run. `seed` shuffles the positions that `pos` gets."""
@@ -51,7 +51,7 @@ def edge_attribution(
 
 
 def node_attribution(
-    model: Model, pairs: "Pairs | Batch", steps: int = 1, seed: int = 0, dtype: str = "float64"
+    model: Model, pairs: "Pairs | PairBatch", steps: int = 1, seed: int = 0, dtype: str = "float64"
 ) -> PartEffects:
     """The same for all that a source writes: the sum over its edges."""
     run = Attribution(model, whole("steps", steps, 1), dtype)
@@ -129,7 +129,7 @@ class Attribution:
 
     # runs
 
-    def scores(self, pairs: "Pairs | Batch", seed: int) -> dict[tuple[str, str], float]:
+    def scores(self, pairs: "Pairs | PairBatch", seed: int) -> dict[tuple[str, str], float]:
         """The scores of all edges, per place where an answer is asked."""
         sums = dict.fromkeys(self.graph.edges, 0.0)
         asked, self.metric = 0, 0.0
@@ -139,7 +139,7 @@ class Attribution:
             rows = max(1, AT_ONCE // (len(self.graph.sources) * batch.clean.shape[1] * self.config.d_model))
             for first in range(0, len(batch.clean), rows):
                 some = slice(first, first + rows)
-                part = Batch(batch.clean[some], batch.other[some], batch.answers[some])
+                part = PairBatch(batch.clean[some], batch.other[some], batch.answers[some])
                 for names, found in self.products(part, order[some]):
                     for r, receiver in enumerate(names):
                         for source, score in zip(self.graph.sources, found[:, r].tolist(), strict=False):
@@ -149,7 +149,7 @@ class Attribution:
         self.metric /= asked
         return {edge: score / asked for edge, score in sums.items()}
 
-    def products(self, batch: Batch, order: Array) -> Iterator[tuple[list[str], "Tensor"]]:
+    def products(self, batch: PairBatch, order: Array) -> Iterator[tuple[list[str], "Tensor"]]:
         """The products of differences and gradients (sources, R), summed over rows and positions, for R receivers."""
         import torch
 
@@ -167,7 +167,7 @@ class Attribution:
                     yield some.names, changes[: some.sources, :, -n:].flatten(1) @ back.flatten(1).T / self.steps
 
     def compute(
-        self, batch: Batch, ids: Array, want: Iterable[str], edits: Mapping[str, Any] | None = None
+        self, batch: PairBatch, ids: Array, want: Iterable[str], edits: Mapping[str, Any] | None = None
     ) -> tuple["Tensor", Trace]:
         """A run, behind the last attention only from the first position on that is asked."""
         from handloom.core import torch_engine
@@ -182,7 +182,9 @@ class Attribution:
         names = [*(["z"] if self.config.heads else []), *(["mlp_out"] if self.config.d_ff else [])]
         return [*begin, *(f"{i}.{name}" for i in range(self.config.layers) for name in names)]
 
-    def backward(self, batch: Batch, other: "Tensor", share: float) -> tuple[dict[str, "Tensor"], dict[str, "Tensor"]]:
+    def backward(
+        self, batch: PairBatch, other: "Tensor", share: float
+    ) -> tuple[dict[str, "Tensor"], dict[str, "Tensor"]]:
         """A run with embeddings between the other ones and the clean ones, share 1, and the gradient of the summed
         metric by what every receiver computes."""
         import torch
