@@ -7,7 +7,9 @@ Each process works on some of the lanes of every batch. Gradients are added up, 
 and have the loss that one process alone would have. The first process evaluates and writes.
 """
 
+import atexit
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -16,6 +18,7 @@ from typing import Any
 from handloom.core import HandloomError
 from handloom.core.errors import one_line
 
+LAST_WORK = 0.2  # seconds, a thousand times what it takes
 PATIENCE = timedelta(days=30)  # how long a process waits for another, which may evaluate or search meanwhile
 
 
@@ -35,6 +38,7 @@ class Processes:
                 if cuda:
                     torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)))
                 dist.init_process_group("cpu:gloo,cuda:nccl" if cuda else "gloo", timeout=PATIENCE)
+                atexit.register(leave)
 
     def add_up(self, tensor: Any) -> None:
         """Replace a tensor by its sum over all processes."""
@@ -75,6 +79,16 @@ class Processes:
             raise
         if problem := self.told(None):
             raise problem
+
+
+def leave() -> None:
+    """Leave the group of processes. Its threads may still be giving back the tensors of the last message, for which
+    they need Python: if that has ended, they abort the process."""
+    import torch.distributed as dist
+
+    if dist.is_initialized():
+        dist.destroy_process_group()
+        time.sleep(LAST_WORK)
 
 
 @contextmanager
