@@ -18,6 +18,7 @@ import command
 from draws import random_model
 from handloom.cli import Handloom
 from handloom.cli.options import with_options
+from handloom.cli.read import Read
 from handloom.cli.write import Write
 from handloom.core import Config, load, save
 
@@ -337,9 +338,10 @@ def test_what_takes_long_says_how_far_it_is_on_standard_error(output, tmp_path):
         assert process.wait() == 130
 
 
-COMMANDS = {(name,): f"handloom.cli.{name}" for name in Handloom.names if name not in ("write", "import")}
+COMMANDS = {(name,): f"handloom.cli.{name}" for name in Handloom.names if name not in ("write", "read", "import")}
 COMMANDS |= {("import",): "handloom.cli.import_"}
 COMMANDS |= {("write", name): f"handloom.cli.write.{name}" for name in Write.names}
+COMMANDS |= {("read", name): f"handloom.cli.read.{name}" for name in Read.names}
 EVERY = pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 
 
@@ -365,5 +367,6 @@ def test_every_command_has_an_example_that_can_be_typed(words):
     examples = command_of(words).__doc__.partition("\b\n")[2].splitlines()
     lines = [line.strip() for line in examples if line.strip()]
     assert lines
-    assert all(line.startswith(f"handloom {' '.join(words)}") for line in lines)
+    typed = " ".join(words).removesuffix(" overview")  # which may be left out
+    assert all(line.startswith(f"handloom {typed}") for line in lines)
     assert all(len(line) <= 78 for line in lines), "in a terminal of 80 columns it is broken into two"

@@ -28,7 +28,7 @@ def patch(
 
     \b
     handloom read patch search --on "1 2 3 4 1 2 3" --other "1 2 3 7 1 2 3"
-    handloom read patch runs/induction-1 --on abca --other abda --sites "*.z" -o heads.svg
+    handloom read patch runs/induction-1 --on abca --other abda --sites "*.z"
     """
     from handloom.core.finding import find
     from handloom.read import patch as patch_everywhere

@@ -32,11 +32,8 @@ def score(
 ) -> None:
     """Score methods that look for circuits against the truth, found by cutting every edge.
 
-    A method is one function in a file, from a model and pairs of inputs to a number per edge:
-
-    \b
-        def my_method(model, pairs):
-            return {("embed", "0.0.q"): 1.0}
+    A method is one function in a file, from a model and pairs of inputs to a dict from edges, such as
+    ("embed", "0.0.q"), to numbers; larger is likelier in the circuit.
 
     \b
     handloom read score my_method.py
