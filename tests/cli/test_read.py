@@ -75,6 +75,7 @@ def test_a_method_of_ones_own_is_scored(tmp_path):
         (("paths", "search", "-o", "p.gif"), "name it .svg or .png"),
         (("patch", "search", "--on", "1 2", "--other", "1 2 3"), "choose inputs with equal numbers of tokens"),
         (("patch", "search", "--on", "1 2", "--other", "1 3", "--sites", "*.zz"), "no site '*.zz'"),
+        (("film", "min"), "name the folder of a run"),
         (("score", "nope"), "is no method"),
         (("score", "nope.py"), "no such file"),
     ],

@@ -21,15 +21,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from handloom.core import HandloomError, Model, Trace, choose_engine
 from handloom.core.arrays import Array
 from handloom.core.checks import whole
 from handloom.core.params import Params
 from handloom.read.ablation import PartEffects
 from handloom.read.edge_scores import EdgeScores
-from handloom.read.graph import LOGITS, Graph
+from handloom.read.graph import LOGITS, Graph, shuffled_places
 from handloom.read.inputs import PairBatch, Pairs
 from handloom.read.metric import as_batches
 
@@ -135,7 +133,7 @@ class Attribution:
         asked, self.metric = 0, 0.0
         for batch in as_batches(pairs):
             asked += int(batch.asked.sum())
-            order = np.random.default_rng(seed).permuted(np.indices(batch.clean.shape)[1], axis=1)  # as in graph.py
+            order = shuffled_places(batch, seed)
             rows = max(1, AT_ONCE // (len(self.graph.sources) * batch.clean.shape[1] * self.config.d_model))
             for first in range(0, len(batch.clean), rows):
                 some = slice(first, first + rows)

@@ -111,7 +111,7 @@ class Graph:
         """What each source writes in the other runs; positions are shuffled, in each row in its own way."""
         found = self.terms(batch.other)
         if "pos" in found:
-            order = np.random.default_rng(seed).permuted(np.indices(batch.clean.shape)[1], axis=1)
+            order = shuffled_places(batch, seed)
             found["pos"] = np.take_along_axis(found["pos"], order[:, :, None], axis=1)
         return found
 
@@ -132,6 +132,12 @@ class Graph:
         for receiver in self.receivers:
             if group := [(s, receiver) for s in self.before(receiver) if (s, receiver) in chosen]:
                 yield group
+
+
+def shuffled_places(batch: PairBatch, seed: int) -> Array:
+    """The positions that a cut `pos` gets, (B, T): in each row all of them, in an order of its own."""
+    order: Array = np.random.default_rng(seed).permuted(np.indices(batch.clean.shape)[1], axis=1)
+    return order
 
 
 def written_before(source: str, layer: int, mlp: bool) -> bool:

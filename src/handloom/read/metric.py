@@ -28,6 +28,7 @@ from handloom.core.checks import check_tokens
 from handloom.core.errors import shown
 from handloom.core.reference import forward
 from handloom.read.inputs import NOT_ASKED, PairBatch, Pairs
+from handloom.read.target import id_of_token
 
 Text = str | Sequence[int]  # or its token ids
 Token = str | int
@@ -59,7 +60,7 @@ def share_restored(patched: Array, clean: float, other: float) -> Array:
 def text_pair(model: Model, clean: Text, other: Text, answer: Token | None = None) -> PairBatch:
     """Two texts as a pair, asked for the token that follows the clean one: a given one, or the model's own."""
     rows = [np.asarray(ids_of(model, text))[None] for text in (clean, other)]
-    right = int(forward(model, rows[0])[0][0, -1].argmax()) if answer is None else id_of(model, answer)
+    right = int(forward(model, rows[0])[0][0, -1].argmax()) if answer is None else id_of_token(model, answer)
     answers = np.full(rows[0].shape, NOT_ASKED)
     answers[0, -1] = right
     return PairBatch(rows[0], rows[1], answers)
@@ -70,15 +71,6 @@ def ids_of(model: Model, text: Text) -> Array:
     if ids.ndim != 1 or not ids.size:
         raise HandloomError(f"input {shown(text)}: expected one text with at least one token; give one")
     return ids
-
-
-def id_of(model: Model, token: Token) -> int:
-    """The id of a token given by its text or by its id."""
-    if isinstance(token, str):
-        return model.vocab.id(token)
-    if not isinstance(token, int | np.integer) or not 0 <= token < len(model.vocab):
-        raise HandloomError(f"token {shown(token)}: not in the vocabulary (expected 0 to {len(model.vocab) - 1})")
-    return int(token)
 
 
 def as_batches(pairs: "Pairs | PairBatch") -> list[PairBatch]:

@@ -32,8 +32,9 @@ from handloom.read.attention import FEW
 from handloom.read.edge_scores import EdgeScores
 from handloom.read.graph import Edge, Graph
 from handloom.read.inputs import PairBatch, Pairs
-from handloom.read.metric import Text, Token, as_batches, id_of, margins, share_restored, text_pair
+from handloom.read.metric import Text, Token, as_batches, margins, share_restored, text_pair
 from handloom.read.part_names import token_names
+from handloom.read.target import id_of_token
 
 AT_ONCE = 500_000  # numbers of the stream in a batch of runs on the reference
 DTYPES = ("float32", "float64")
@@ -104,7 +105,7 @@ def patch(
     that of `against`. Inputs must have equal numbers of tokens. By default torch computes it, if there is enough to
     compute; the reference always computes in float64."""
     batch = text_pair(model, clean, other, answer)
-    right, least = int(batch.answers[0, -1]), None if against is None else id_of(model, against)
+    right, least = int(batch.answers[0, -1]), None if against is None else id_of_token(model, against)
     names, letters = token_names(model), matched(model, sites)
     logits = logits_of_patches(model, batch, letters, engine, dtype)
     metrics = {site: margins(values, right, least) for site, values in logits.items()}
