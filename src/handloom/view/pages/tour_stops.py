@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from handloom.view.architecture import architecture_drawing
+from handloom.view.svg.circuit_graph import circuit_drawing
 from handloom.view.svg.constructions import construction_drawing
 from handloom.view.svg.drawing import Drawing
 from handloom.view.svg.heatmap import heatmap
@@ -26,6 +27,10 @@ def search_pictures(names: Names) -> dict[str, Drawing]:
     tokens, pattern = ["1", "2", "3", "4", "5", "6", "1", "2", "3"], names["pattern"][0]
     marked = [(len(tokens) - 1, int(pattern[-1].argmax()))]
     return {"Layer 1, head 0: a row is a position that looks": heatmap(pattern, tokens, tokens, marked=marked)}
+
+
+def circuit_pictures(names: Names) -> dict[str, Drawing]:
+    return {"The edges that its answers need": circuit_drawing(names["circuit"])}
 
 
 def config_pictures(names: Names) -> dict[str, Drawing]:
@@ -99,6 +104,28 @@ print(adder("045+978="), hl.count(adder))
 print(hl.certify(adder, samples=2000))
 print(hl.certify(hl.program("min:n=5")))
 """,
+    ),
+    Stop(
+        "A program, compiled and proven",
+        "A line of a small language becomes a transformer that reverses, proven right on all its inputs in float32.",
+        """
+from handloom.language import *
+
+reverse = program(asks="[a-d]{0,5}>")(lambda: at(2 * find(">") - position - 1))
+reverser = hl.compile(reverse)
+print(reverser("abcd>"), hl.count(reverser).total)
+print(hl.certify(reverser))
+""",
+    ),
+    Stop(
+        "Take it apart",
+        "What does each head look at, and which edges do the answers need? Every edge is cut, and the rest checked.",
+        """
+print(hl.read.heads(search))
+circuit = hl.read.circuit(search, pairs=64)
+print(circuit.summary())
+""",
+        picture=circuit_pictures,
     ),
     Stop(
         "Any transformer",
