@@ -123,7 +123,8 @@ print(hl.certify(reverser))
         """
 print(hl.read.heads(search))
 circuit = hl.read.circuit(search, pairs=64)
-print(circuit.summary())
+real, edges = len(circuit.real), len(circuit.edges)
+print(f"{real} of {edges} edges are real; certified: {circuit.certified}")
 """,
         picture=circuit_pictures,
     ),
