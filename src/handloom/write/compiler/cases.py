@@ -15,7 +15,7 @@ from handloom.core.arrays import Array
 from handloom.write.compiler.interpreter import linear, mapped
 from handloom.write.compiler.ranges import Ranges, bases
 from handloom.write.compiler.totals import by_sign, sign
-from handloom.write.compiler.values import END, Constant, Linear, Map, Plain, Position, Token, Value
+from handloom.write.compiler.values import END, Constant, Count, Linear, Map, Plain, Position, Token, Value
 
 MOST_CASES = 3_000_000  # of one grid
 Domain = dict[Value, tuple[Plain, ...]]
@@ -80,6 +80,19 @@ class Grid:
             shape[i] = sizes[i]
             codes = np.broadcast_to(np.arange(sizes[i]).reshape(shape), sizes).reshape(-1)
             self.codes[one], self.lists[one] = codes, list(domain[one])
+        self.there = self.possible()
+
+    def possible(self) -> Array:
+        """Whether each case can occur, (n,): a count is at most the position, as the first token never counts."""
+        there = np.ones(self.size, bool)
+        numbers = {one: np.array(self.lists[one])[code] for one, code in self.codes.items() if self.is_number(one)}
+        for place in (one for one in numbers if isinstance(one, Position)):
+            for one in (one for one in numbers if isinstance(one, Count)):
+                there &= numbers[one] <= numbers[place]
+        return there
+
+    def is_number(self, one: Value) -> bool:
+        return isinstance(one, Position | Count)
 
     def column(self, value: Value) -> Array:
         if value not in self.codes:

@@ -48,7 +48,7 @@ class Fetching:
                 raise unproven("a head computes what heads do not")
             unequal = self.selections.check(streams, head, value)
             found.append(self.taken(streams, value, move, unequal))
-        return min(found, key=lambda signal: float(signal.most_wrong().max()))
+        return min(found, key=lambda signal: float(signal.most_wrong().max()) + bend(signal))
 
     def taken(self, streams: Streams, value: At | Select | Count, move: Move, unequal: float) -> Signal:
         inner: Value = Constant(1) if isinstance(value, Count) else value.value
@@ -92,6 +92,16 @@ class Fetching:
             apart = abs(known[otherwise][0] - first) / 2
             first, first_error = (known[otherwise][0] + first) / 2, max(known[otherwise][1], first_error)
         return {one: (a, e + rest) for one, (a, e) in {**known, otherwise: (first, first_error + apart)}.items()}
+
+
+def bend(signal: Signal) -> float:
+    """How far what is written is from a line over the values: most things are written as they are."""
+    numbers = [one for (one,) in signal.cases if not isinstance(one, str)]
+    if len(numbers) < len(signal.cases):
+        return 0.0
+    line = np.column_stack([np.array(numbers, float), np.ones(len(numbers))])
+    rest = signal.amounts - line @ np.linalg.lstsq(line, signal.amounts, rcond=None)[0]
+    return float(np.abs(rest).max() * np.abs(signal.vectors).max())
 
 
 def with_factor(found: Reads) -> Reads:

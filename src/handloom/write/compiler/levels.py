@@ -22,6 +22,7 @@ from handloom.write.compiler.ranges import one_token
 from handloom.write.compiler.values import END, At, Count, Select, Value
 
 STEP = 40.0  # between levels
+TIES = 2.0  # steps between positions of equal numbers, which may be off by more than their order leaves room for
 LONG = 128  # positions up to which the squares of positions are small enough for float32
 DIRECTIONS = 720  # tried for a read that picks out one token
 
@@ -81,17 +82,18 @@ class Levels:
         sign, read = (1.0 if value.order == "greatest" else -1.0), None
         if isinstance(by, Count):  # its head gives 1/(1 + n)
             numbers, sign, read = 1 / (1 + numbers), -sign, lowering.share(by)
-        gap = np.diff(np.unique(numbers)).min(initial=np.inf)
-        ties = 0.0 if by is value.value else STEP
-        if not np.isfinite(gap):
-            return Spread(times(-ties, lowering.position()), -ties * (lowering.ranges.block - 1), -ties, 0)
+        gaps, last = np.abs(np.diff(numbers)), lowering.ranges.block - 1
+        ties = 0.0 if by is value.value else TIES * STEP
+        if not len(gaps):
+            return Spread(times(-ties, lowering.position()), -ties * last, -ties, 0)
         read = lowering.number(by) if read is None else read
-        factor = sign * (STEP + ties * lowering.ranges.block) / gap
+        before = np.arange(len(gaps)) if isinstance(by, Count) else 0  # a count of n is at a position from n on
+        factor = sign * float(((STEP + ties * (last - before)) / gaps).max())
         at_first = float(lowering.ranges.at_first[by])
         sizes = factor * numbers
         return Spread(
             plus(times(factor, read), times(-ties, lowering.position())),
-            sizes.min() - ties * (lowering.ranges.block - 1),
+            sizes.min() - ties * last,
             sizes.max() - ties,
             factor * (1 / (1 + at_first) if isinstance(by, Count) else at_first),
         )

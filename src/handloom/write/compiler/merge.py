@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from handloom.write.compiler.layering import LayerParts, writes_of
 from handloom.write.compiler.lowered import HeadPart, Lowered, NeuronPart, Read, plus
 
-MOST_APART = 32  # times the size of the smaller number
+MOST_APART = 16  # times the size of the smaller number
 
 Timed = list[tuple[int, HeadPart | NeuronPart]]
 

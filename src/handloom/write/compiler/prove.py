@@ -21,6 +21,7 @@ from handloom.core.callbacks import Progress
 from handloom.tasks.certificate import Certificate
 from handloom.write.compiler.activations import Activations, Neurons
 from handloom.write.compiler.cases import Domain, Domains, unproven
+from handloom.write.compiler.clearing import cleared
 from handloom.write.compiler.compile import CompilePlan, plans
 from handloom.write.compiler.fetching import Fetching, Move
 from handloom.write.compiler.interpreter import mapped
@@ -133,13 +134,18 @@ class Proof:
         every = Neurons(reads, writes, np.count_nonzero(writes, axis=0))
         signals, start = list[Signal](), 0
         promised = self.promised() if i == len(self.plan.layers) - 1 else {}  # what they write is the answer
+        left: dict[int, float] = {}
         for part in layer.neurons:
             own = every[np.arange(start, start + len(part.rows))]
             start += len(part.rows)
+            if part.value is None and (gone := cleared(self.streams, own, self.eps)) is not None:
+                left |= gone
+                continue
             for keys, group in self.activations.groups(self.streams, part, own):
                 signals.append(self.activations.written(self.streams, group, keys, part.value, promised))
         if (reads[:, start:].any(0) & writes[start:].any(1)).any():
             raise unproven("neurons write that the program does not have")
+        self.streams.clear(left)
         self.streams.add(signals)
 
     def answer(self) -> float:

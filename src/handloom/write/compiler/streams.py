@@ -14,8 +14,8 @@ position to position, is a bound beside it:
     underflow   less than 2⁻¹⁰⁰ per product; numbers that could overflow have no proof
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -49,6 +49,12 @@ class Signal:
         """The largest error of each dimension, (D,)."""
         worst: Array = np.maximum(self.errors.max(0, initial=0.0), self.first_error)
         return worst
+
+    def without(self, d: int) -> "Signal":
+        """The signal with nothing written in a dimension."""
+        vectors, errors, first_error = self.vectors.copy(), self.errors.copy(), self.first_error.copy()
+        vectors[:, d], errors[:, d], first_error[d] = 0.0, 0.0, 0.0
+        return replace(self, vectors=vectors, errors=errors, first_error=first_error)
 
 
 @dataclass(frozen=True)
@@ -87,7 +93,7 @@ class Sum:
 
     def occurs(self) -> Array:
         """Whether each case can occur, (n,)."""
-        there: Array = np.ones(self.grid.size, bool)
+        there = self.grid.there.copy()
         for _, row in self.seen:
             there &= row >= 0
         return there
@@ -119,6 +125,12 @@ class Streams:
         self.signals += signals
         written = np.any([signal.vectors.any(0) for signal in signals], axis=0) if signals else np.zeros(1)
         self.error = self.error + 1.01 * U * np.where(written, self.sizes(), 0)
+
+    def clear(self, left: Mapping[int, float]) -> None:
+        """Forget what stood in some dimensions; as much as given may be left."""
+        for d, rest in left.items():
+            self.signals = [signal.without(d) for signal in self.signals]
+            self.error[d] = rest
 
     def most_wrong(self) -> Array:
         """How wrong each coordinate can be, (D,)."""
@@ -175,10 +187,10 @@ class Streams:
         np.maximum.at(high, place[kept], total)
         np.maximum.at(most, place[kept], wrong)
         occur: Array = np.asarray(np.isfinite(low).all(1))
-        errors = most[occur] + (high - low)[occur] / 2 + error
+        errors = most[occur] + (high[occur] - low[occur]) / 2 + error
         first, first_error = self.at_first(scaled)
         here = [case for case, there in zip(cases, occur, strict=True) if there]
-        return Reads(tuple(keys), here, ((low + high) / 2)[occur], errors, first, first_error + error, factor)
+        return Reads(tuple(keys), here, (low[occur] + high[occur]) / 2, errors, first, first_error + error, factor)
 
     def at_first(self, scaled: Array) -> tuple[Array, Array]:
         """What weights (D, m) read of the stream at the first token, (m,), and how wrong the signals make it."""
