@@ -13,7 +13,8 @@ from handloom.core.arrays import Array
 from handloom.write.compiler.cases import Domain, Domains, unproven
 from handloom.write.compiler.compile import CompilePlan
 from handloom.write.compiler.lowered import NeuronPart
-from handloom.write.compiler.streams import TINY, Cases, Norm, Reads, Signal, Streams, U, not_too_large, rounding
+from handloom.write.compiler.signals import Cases, Signal
+from handloom.write.compiler.streams import TINY, Norm, Reads, Streams, U, not_too_large, rounding
 from handloom.write.compiler.values import Map, Plain, Value
 
 ALIKE = 1e-3  # of what a part writes: what differs by less is one value, and the difference an error

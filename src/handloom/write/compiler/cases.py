@@ -42,6 +42,11 @@ class Domains:
         """The program's token, or position; one of our own if it has none."""
         return self.atoms[kind][0]
 
+    def size(self, keys: Iterable[Value], wanted: Iterable[Value], promised: Domain | None = None) -> int:
+        """How many cases the variables have together that keys, and what is wanted, are computed from."""
+        domain = self.of | (promised or {})
+        return prod(len(domain[one]) for one in {base for value in (*keys, *wanted) for base in bases(value)})
+
     def grid(self, keys: Iterable[Value], wanted: Iterable[Value], promised: Domain | None = None) -> "Grid":
         """All cases of keys and of what is wanted: from the variables that they are computed from, or, where these have
         too many cases, from the keys themselves as if they were independent."""

@@ -14,7 +14,8 @@ from handloom.write.compiler.cases import Domains, unproven
 from handloom.write.compiler.compile import CompilePlan
 from handloom.write.compiler.lowered import HeadPart
 from handloom.write.compiler.selections import HeadWeights, Selections
-from handloom.write.compiler.streams import TINY, Cases, Reads, Signal, Streams, U
+from handloom.write.compiler.signals import Cases, Signal
+from handloom.write.compiler.streams import TINY, Reads, Streams, U
 from handloom.write.compiler.values import At, Constant, Count, Plain, Select, Value
 
 Table = dict[Plain, tuple[float, float]]  # a value → what is written for it, and its error

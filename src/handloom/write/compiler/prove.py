@@ -29,9 +29,10 @@ from handloom.write.compiler.layering import LayerParts
 from handloom.write.compiler.place import most_neurons
 from handloom.write.compiler.ranges import one_token
 from handloom.write.compiler.selections import HeadWeights
+from handloom.write.compiler.signals import Cases, Signal
 from handloom.write.compiler.source import TokenProgram
 from handloom.write.compiler.stored import stored_program
-from handloom.write.compiler.streams import Cases, Signal, Streams, U, distinct, rounding
+from handloom.write.compiler.streams import Streams, U, distinct, rounding
 from handloom.write.compiler.values import END, Constant, Map, Position, Select, Token, token_of
 
 HOW = "all cases of every part, with rounding"

@@ -15,46 +15,21 @@ position to position, is a bound beside it:
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from handloom.core.arrays import Array
 from handloom.write.compiler.cases import Domain, Domains, Grid, unproven
+from handloom.write.compiler.lines import Tables, on_lines
+from handloom.write.compiler.signals import Signal
 from handloom.write.compiler.values import Plain, Value
 
 U = 2.0**-24  # half the distance from 1 to the next float32
 TINY = 2.0**-100  # more than float32 loses where numbers are too small for it
 LARGE = 2.0**50  # below this, neither products nor squares overflow
+FEW_CASES = 20_000  # up to this many are gone through before sums are taken as lines
 UNSEEN = 2e-7  # of all that is read: less than this is part of the error
-
-
-Cases = dict[tuple[Plain, ...], int]  # what some variables are → a row
-
-
-@dataclass(frozen=True)
-class Signal:
-    """In each case of some variables, amounts of some vectors, and how wrong each dimension can be; and both at the
-    first token."""
-
-    key: tuple[Value, ...]
-    cases: Cases
-    amounts: Array  # (n, J)
-    vectors: Array  # (J, D)
-    first: Array  # (J,)
-    errors: Array  # (n, D)
-    first_error: Array  # (D,)
-
-    def most_wrong(self) -> Array:
-        """The largest error of each dimension, (D,)."""
-        worst: Array = np.maximum(self.errors.max(0, initial=0.0), self.first_error)
-        return worst
-
-    def without(self, d: int) -> "Signal":
-        """The signal with nothing written in a dimension."""
-        vectors, errors, first_error = self.vectors.copy(), self.errors.copy(), self.first_error.copy()
-        vectors[:, d], errors[:, d], first_error[d] = 0.0, 0.0, 0.0
-        return replace(self, vectors=vectors, errors=errors, first_error=first_error)
 
 
 @dataclass(frozen=True)
@@ -106,11 +81,8 @@ class Sum:
             total += (signal.amounts @ (signal.vectors @ scaled))[row[cases]]
             if signal.errors.any():
                 wrong += (signal.errors @ sizes)[row[cases]]
-        for signal in self.rest:
-            rows = signal.amounts @ (signal.vectors @ scaled)
-            total += (rows.min(0) + rows.max(0)) / 2
-            wrong += np.ptp(rows, axis=0) / 2 + (signal.errors @ sizes).max(0)
-        return total, wrong
+        rest, more = between_ends(self.rest, scaled)
+        return total + rest, wrong + more
 
 
 class Streams:
@@ -178,19 +150,30 @@ class Streams:
     def read(self, weights: Array, eps: float, keys: Sequence[Value], promised: Domain | None = None) -> Reads:
         """What weights (D, m) read behind a norm, in each case of the keys, which must determine it."""
         scaled, error, factor = self.normed(weights, eps)
+        cases, values, errors = self.tables(scaled, keys, promised)
+        first, first_error = self.at_first(scaled)
+        return Reads(tuple(keys), cases, values, errors + error, first, first_error + error, factor)
+
+    def tables(self, scaled: Array, keys: Sequence[Value], promised: Domain | None) -> Tables:
+        """What weights (D, m) read of the stream in each case of the keys."""
+        seen, rest = self.parted(scaled)
+        if self.domains.size([value for signal in seen for value in signal.key], keys, promised) > FEW_CASES:
+            found = on_lines(seen, scaled, keys, self.domains.of | (promised or {}))
+            if found is not None:
+                total, wrong = between_ends(rest, scaled)
+                return found[0], found[1] + total, found[2] + wrong
         whole = self.summed(scaled, keys, promised)
         place, cases = whole.grid.tabled(list(keys), lambda *given: given)
         kept = distinct([place, *(row for _, row in whole.seen)], whole.occurs() & (place >= 0))
         total, wrong = whole.of(scaled, kept)
-        low, high, most = (np.full((len(cases), weights.shape[1]), bound) for bound in (np.inf, -np.inf, 0.0))
+        low, high, most = (np.full((len(cases), scaled.shape[1]), bound) for bound in (np.inf, -np.inf, 0.0))
         np.minimum.at(low, place[kept], total)
         np.maximum.at(high, place[kept], total)
         np.maximum.at(most, place[kept], wrong)
         occur: Array = np.asarray(np.isfinite(low).all(1))
-        errors = most[occur] + (high[occur] - low[occur]) / 2 + error
-        first, first_error = self.at_first(scaled)
+        low, high, most = low[occur], high[occur], most[occur]
         here = [case for case, there in zip(cases, occur, strict=True) if there]
-        return Reads(tuple(keys), here, (low[occur] + high[occur]) / 2, errors, first, first_error + error, factor)
+        return here, (low + high) / 2, most + (high - low) / 2
 
     def at_first(self, scaled: Array) -> tuple[Array, Array]:
         """What weights (D, m) read of the stream at the first token, (m,), and how wrong the signals make it."""
@@ -220,6 +203,16 @@ class Streams:
         """The variables on which some reads behind a norm depend."""
         scaled, *_ = self.normed(weights, eps)
         return list(dict.fromkeys(value for signal in self.parted(scaled)[0] for value in signal.key))
+
+
+def between_ends(signals: Sequence[Signal], scaled: Array) -> tuple[Array, Array]:
+    """What weights (D, m) read of signals whatever the case, in the middle, (m,), and how far from it that can be."""
+    total, wrong = np.zeros(scaled.shape[1]), np.zeros(scaled.shape[1])
+    for signal in signals:
+        rows = signal.amounts @ (signal.vectors @ scaled)
+        total += (rows.min(0) + rows.max(0)) / 2
+        wrong += np.ptp(rows, axis=0) / 2 + (signal.errors @ np.abs(scaled)).max(0)
+    return total, wrong
 
 
 def rounding(weights: Array, sizes: Array) -> Array:
