@@ -47,16 +47,18 @@ class Domains:
         domain = self.of | (promised or {})
         return prod(len(domain[one]) for one in {base for value in (*keys, *wanted) for base in bases(value)})
 
-    def grid(self, keys: Iterable[Value], wanted: Iterable[Value], promised: Domain | None = None) -> "Grid":
+    def grid(
+        self, keys: Iterable[Value], wanted: Iterable[Value], promised: Domain | None = None, most: int = MOST_CASES
+    ) -> "Grid":
         """All cases of keys and of what is wanted: from the variables that they are computed from, or, where these have
-        too many cases, from the keys themselves as if they were independent."""
+        more cases than given, from the keys themselves as if they were independent."""
         keys, wanted = list(dict.fromkeys(keys)), list(wanted)
         domain = self.of | (promised or {})
         fine = dict.fromkeys(one for value in (*keys, *wanted) for one in bases(value))
         coarse = dict.fromkeys((*keys, *(one for value in wanted for one in bases_until(value, set(keys)))))
-        for every in (fine, coarse):
+        for every, limit in ((fine, most), (coarse, most), (fine, MOST_CASES), (coarse, MOST_CASES)):
             atoms = [one for one in every if not isinstance(one, Constant)]
-            if prod(len(domain[one]) for one in atoms) <= MOST_CASES:
+            if prod(len(domain[one]) for one in atoms) <= limit:
                 return Grid(self, atoms, domain)
         raise unproven(f"what is read has more than {MOST_CASES:,} cases")
 

@@ -32,7 +32,7 @@ from handloom.write.compiler.selections import HeadWeights
 from handloom.write.compiler.signals import Cases, Signal
 from handloom.write.compiler.source import TokenProgram
 from handloom.write.compiler.stored import stored_program
-from handloom.write.compiler.streams import Streams, U, distinct, rounding
+from handloom.write.compiler.streams import FEW_CASES, Streams, U, distinct, rounding
 from handloom.write.compiler.values import END, Constant, Map, Position, Select, Token, token_of
 
 HOW = "all cases of every part, with rounding"
@@ -154,7 +154,7 @@ class Proof:
         logits = self.flat["ln_final.w"][:, None] * self.flat["W_E"].T  # (D, V)
         scaled, *_ = self.streams.normed(logits, self.eps)
         answer, ids = self.plan.answer, self.model.vocab.ids
-        whole = self.streams.summed(scaled, [answer], self.promised())
+        whole = self.streams.summed(scaled, [answer], self.promised(), FEW_CASES)
         place, tokens = whole.grid.tabled([answer], lambda one: ids.get(token_of(one), -1))
         right = np.array([*tokens, -1])[place]
         cases = distinct([right, *(row for _, row in whole.seen)], whole.occurs() & (right >= 0))

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from handloom.core.arrays import Array
-from handloom.write.compiler.cases import Domain, Domains, Grid, unproven
+from handloom.write.compiler.cases import MOST_CASES, Domain, Domains, Grid, unproven
 from handloom.write.compiler.lines import Tables, on_lines
 from handloom.write.compiler.signals import Signal
 from handloom.write.compiler.values import Plain, Value
@@ -181,10 +181,12 @@ class Streams:
         wrong = [signal.first_error @ np.abs(scaled) for signal in self.signals]
         return np.sum(values, axis=0), np.sum(wrong, axis=0)
 
-    def summed(self, scaled: Array, wanted: Sequence[Value], promised: Domain | None = None) -> Sum:
+    def summed(
+        self, scaled: Array, wanted: Sequence[Value], promised: Domain | None = None, most: int = MOST_CASES
+    ) -> Sum:
         """All cases of what some reads see, and of what is wanted. Signals that add next to nothing are no case."""
         seen, rest = self.parted(scaled)
-        grid = self.domains.grid([value for signal in seen for value in signal.key], wanted, promised)
+        grid = self.domains.grid([value for signal in seen for value in signal.key], wanted, promised, most)
         rows = []
         for signal in seen:
             place, found = grid.tabled(signal.key, lambda *given, cases=signal.cases: cases.get(given, -1))
