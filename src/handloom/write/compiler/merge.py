@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from handloom.write.compiler.layering import LayerParts, writes_of
 from handloom.write.compiler.lowered import HeadPart, Lowered, NeuronPart, Read, plus
 
-MOST_APART = 16  # times the size of the smaller number
+MOST_APART = 32  # times the size of the smaller number
 
 Timed = list[tuple[int, HeadPart | NeuronPart]]
 
@@ -55,9 +55,12 @@ def mergeable(lowered: Lowered, timed: Timed) -> Iterator[tuple[str, str, float]
 
 
 def alike(lowered: Lowered, into: str, name: str, factor: float) -> bool:
-    """Whether two numbers that share a dimension are of similar size: the smaller one loses bits otherwise."""
+    """Whether two numbers that share a dimension are of similar size: the smaller one loses bits otherwise. Shares of
+    the first token are counted with all of them."""
     sizes = [max(map(abs, lowered.bounds[into])), abs(factor) * max(map(abs, lowered.bounds[name]))]
-    return max(sizes) <= MOST_APART * min(sizes)
+    column = lowered.columns.get(into)
+    first = column is not None and column.of == "position" and not any(column.values[1:])
+    return max(sizes) <= (1 if first else MOST_APART) * min(sizes)
 
 
 def reads_in(part: HeadPart | NeuronPart) -> list[Read]:

@@ -7,8 +7,9 @@ of all cases must have the right token first, by more than the error. Nothing is
 the block.
 
 The compiler is asked only which part computes which variable. If it were wrong about that, or the weights were not what
-it says, the tables would not fit, and there would be no proof. What is trusted: this proof, the ranges, and the
-rewriting of the program (rewrite.py, fuse.py).
+it says, the tables would not fit, and there would be no proof. What is trusted: this proof, and, as far as running some
+inputs does not show it, the ranges, the rewriting of the program (rewrite.py, fuse.py) and that no answer is longer
+than the block.
 """
 
 from dataclasses import replace
@@ -18,13 +19,14 @@ import numpy as np
 from handloom.core import Config, HandloomError, Model
 from handloom.core.arrays import Array
 from handloom.core.callbacks import Progress
+from handloom.core.errors import shown
 from handloom.tasks.certificate import Certificate
 from handloom.write.compiler.activations import Activations, Neurons
 from handloom.write.compiler.cases import Domain, Domains, unproven
 from handloom.write.compiler.clearing import cleared
 from handloom.write.compiler.compile import CompilePlan, plans
 from handloom.write.compiler.fetching import Fetching, Move
-from handloom.write.compiler.interpreter import mapped
+from handloom.write.compiler.interpreter import ProgramRun, mapped
 from handloom.write.compiler.layering import LayerParts
 from handloom.write.compiler.place import most_neurons
 from handloom.write.compiler.ranges import one_token
@@ -36,6 +38,7 @@ from handloom.write.compiler.streams import FEW_CASES, Streams, U, distinct, rou
 from handloom.write.compiler.values import END, Constant, Map, Position, Select, Token, token_of
 
 HOW = "all cases of every part, with rounding"
+RUNS = 40  # inputs on which the rewritten program is compared with the original one
 
 
 def prove(model: Model, progress: Progress | None = None) -> Certificate:
@@ -51,6 +54,7 @@ def prove(model: Model, progress: Progress | None = None) -> Certificate:
         if not fits(plan, model):
             continue
         try:
+            check_rewriting(program, plan)
             margin = Proof(plan, model, program).margin()
         except HandloomError as error:
             failure = error
@@ -67,6 +71,24 @@ def check_promises(program: TokenProgram) -> None:
                 if mapped(value, given) is None:
                     raise unproven(f"{value.line}: the function gives None for {given}, and that it cannot occur "
                                    "is a promise")  # fmt: skip
+
+
+def check_rewriting(program: TokenProgram, plan: CompilePlan) -> None:
+    """Raise an error if the rewritten program has another answer anywhere, or a value out of its range, on some inputs:
+    the shortest, the longest and random ones."""
+    every = list(program.samples())
+    known = {value: set(found) for value, found in plan.ranges.values.items()}
+    run, new = ProgramRun(program.answer, program.order), ProgramRun(plan.answer)
+    for word in every[:: max(1, len(every) // RUNS)]:
+        tokens = (END, *word, *program.answers(word)[:-1])
+        for one in (run, new):
+            one.back_to(0)
+            for token in tokens:
+                one.append(token)
+        if list(map(token_of, run.answers)) != list(map(token_of, new.answers)):
+            raise unproven(f"rewritten, the program has another answer to {shown(word)}")
+        if any(value in known and not known[value].issuperset(column) for value, column in new.columns.items()):
+            raise unproven(f"a value is out of its range on {shown(word)}")
 
 
 def fits(plan: CompilePlan, model: Model) -> bool:

@@ -29,7 +29,8 @@ class HeadWeights:
 
 @dataclass(frozen=True)
 class Scores:
-    """Scores (n, m) of cases there (m) for cases here (n), of the first token (n, 1), and how wrong they can be."""
+    """Scores (n, m) of cases there (m) for cases here (n), of the first token (n, 1), and how wrong each can be beside
+    the error of the query, which is the same for all."""
 
     here: Reads
     there: Reads
@@ -48,7 +49,7 @@ def scored(streams: Streams, head: HeadWeights, here: list[Value], there: list[V
     def against(rows: Array, wrong: Array) -> tuple[Array, Array]:  # (m, K) twice → (n, m) and its error
         scores, sizes = queries.values @ rows.T / root, np.abs(queries.values) @ np.abs(rows).T / root
         not_too_large(sizes)
-        error = ((np.abs(queries.values) + queries.errors) @ wrong.T + queries.errors @ np.abs(rows).T) / root
+        error = (np.abs(queries.values) + queries.errors) @ wrong.T / root
         return scores, error + (len(rows.T) + 3) * U * sizes + (keys.factor + U) * np.abs(scores) + TINY
 
     return Scores(queries, keys, *against(keys.values, keys.errors), *against(keys.first[None], keys.first_error[None]))
@@ -67,6 +68,21 @@ def between(found: Scores, keys: Array, wrong: Array) -> Array:
     return error
 
 
+def with_queries(found: Scores, matches: Array) -> Scores:
+    """Scores with the errors that queries make beside that of one match, or of the first token if there is none: all
+    are compared with it."""
+    keys, root = found.there.values, np.sqrt(found.there.values.shape[1])
+    some: Array = np.asarray(matches.any(1))
+    beside = np.where(some[:, None], keys[matches.argmax(1)], found.there.first)  # (n, K)
+
+    def common(rows: Array) -> Array:  # (m, K) → (n, m)
+        columns = range(rows.shape[1])
+        return np.sum([found.here.errors[:, [k]] * np.abs(rows[:, k] - beside[:, [k]]) for k in columns], axis=0) / root
+
+    error, first_error = found.error + common(keys), found.first_error + common(found.there.first[None])
+    return replace(found, error=error, first_error=first_error)
+
+
 class Selections:
     """Checks of what heads look at; each gives a bound on how unequal the weights of equal positions can be."""
 
@@ -80,7 +96,7 @@ class Selections:
             return self.check_place(streams, head, value)
         assert isinstance(value, Select | Count)
         if value in self.domains.totals:
-            found = scored(streams, head, [], [])
+            found = with_queries(scored(streams, head, [], []), np.ones((1, 1), bool))
             apart = 2 * found.error.max() + np.abs(found.scores - found.first).max() + found.first_error.max()
             return float(apart) * (1 + found.here.factor)
         return self.check_condition(streams, head, value)
@@ -116,6 +132,7 @@ class Selections:
         keys = [*there, *([] if where.key is None else [where.key]), *order]
         found = replace(found, there=replace(found.there, cases=computed_from(found.there, keys)))
         matches = matching(found, len(here), where)
+        found = with_queries(found, matches)
         levels = [level(case, value, tied) if ordered else () for case in found.there.cases]
         apart = self.compare(found, matches, levels, value) * (1 + found.here.factor)
         return 0.0 if isinstance(value, Select) and value.order != "all" else apart
