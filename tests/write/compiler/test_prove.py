@@ -12,7 +12,7 @@ from handloom.write.compiler.stored import KEY
 from handloom.write.standard import STANDARD, standard
 
 # their functions rely on promises (None), or worst cases of rounding exceed what their counts leave room for
-UNPROVEN = {"addition", "scratch-addition", "dedupe", "most-frequent", "dyck-2", "multiplication", "subleq"}
+UNPROVEN = {"dedupe", "dyck-2", "multiplication", "subleq"}
 PROVEN = [name for name in STANDARD if name not in UNPROVEN]
 
 

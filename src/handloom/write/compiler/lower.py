@@ -15,7 +15,7 @@ import numpy as np
 
 from handloom.core.arrays import Array
 from handloom.write.compiler.codes import Codes
-from handloom.write.compiler.hinges import Hinged, fewest_hinges, with_a_linear_part
+from handloom.write.compiler.hinges import Hinged, fewest_hinges, flat_around, with_a_linear_part
 from handloom.write.compiler.lowered import (
     PLANE,
     Column,
@@ -44,6 +44,8 @@ from handloom.write.compiler.values import (
     token_of,
 )
 
+SHORT = 7  # positions up to which counts are exact enough to be compared as they are
+
 
 class Lowering:
     """Lowers the values of one program; each is lowered once."""
@@ -69,6 +71,7 @@ class Lowering:
         self.heads: dict[Any, HeadPart] = {}
         self.times: dict[str, int] = {}  # when each number is known, in half layers
         self.levels = levels
+        self.compared = {one for value in ranges.values for one in compared_in(value)}
         self.middle = (ranges.block - 1) / 2
 
     # numbers
@@ -308,6 +311,7 @@ class Lowering:
         """A head gives 1/(1 + n), the first token's share; neurons make n of it."""
         numbers = np.array([[self.plain(value, n)] for n in self.ranges.values[value]])
         hinged = fewest_hinges(1 / (1 + numbers), numbers)
+        hinged = flat_around(hinged, 1 / (1 + numbers), numbers) if self.restored(value) else hinged
         name = self.new(self.name(value), *(float(n) for n in (numbers - hinged.constant)[:, 0]))
         self.add_neurons(value, hinged, [self.share(value)], (name,))
         return plus({name: 1.0}, one=float(hinged.constant[0]))
@@ -354,9 +358,20 @@ class Lowering:
             return fewest_hinges(*self.of_sign(value, mean, self.result)), [self.number(mean)]
         arguments = np.array([[self.plain(value, one) for one in given] for given in cases])
         if len(value.arguments) == 1 and isinstance(value.arguments[0], Count):
-            return fewest_hinges(1 / (1 + arguments), np.array(results)), [self.share(value.arguments[0])]
+            shares = 1 / (1 + arguments)
+            hinged = fewest_hinges(shares, np.array(results))
+            hinged = flat_around(hinged, shares, np.array(results)) if self.restored(value) else hinged
+            return hinged, [self.share(value.arguments[0])]
+        if self.restored(value):
+            hinged = fewest_hinges(arguments, np.array(results))
+            return flat_around(hinged, arguments, np.array(results)), [self.number(one) for one in value.arguments]
         least = with_a_linear_part if linear and np.shape(results)[1] == 1 else fewest_hinges
         return least(arguments, np.array(results)), [self.number(one) for one in value.arguments]
+
+    def restored(self, value: Value) -> bool:
+        """Whether errors of what a function is computed from must not pass it: of counts that are compared, where they
+        are compared with many others."""
+        return value in self.compared and self.ranges.block > SHORT
 
     def of_sign(self, value: Map, mean: Value, result: Callable[[Map, Plain], Any]) -> tuple[Array, Array]:
         """Where a function of a mean's sign must be right, and what it gives there."""
@@ -377,6 +392,14 @@ class Lowering:
             rows.append((read, plus(dict(zip(targets, map(float, change), strict=True)))))
         self.lowered.parts.append(NeuronPart(rows, value.line, value))
         self.written(dict.fromkeys(targets, 1.0), self.when((read for read, _ in rows), True))
+
+
+def compared_in(value: Value) -> list[Value | None]:
+    """What a head compares as numbers: the points of its condition, there and here, and what it orders by."""
+    if not isinstance(value, Select | Count):
+        return []
+    points = [point for there, here, _ in value.where.circles for point in (*there, *here)]
+    return [*points, value.by if isinstance(value, Select) else None]
 
 
 def affine(known: Mapping[str, Array], wanted: Array) -> dict[str, float] | None:

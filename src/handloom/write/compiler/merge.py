@@ -55,9 +55,12 @@ def mergeable(lowered: Lowered, timed: Timed) -> Iterator[tuple[str, str, float]
 
 
 def alike(lowered: Lowered, into: str, name: str, factor: float) -> bool:
-    """Whether two numbers that share a dimension are of similar size: the smaller one loses bits otherwise."""
+    """Whether two numbers that share a dimension are of similar size: the smaller one loses bits otherwise. Shares of
+    the first token are counted with all of them."""
     sizes = [max(map(abs, lowered.bounds[into])), abs(factor) * max(map(abs, lowered.bounds[name]))]
-    return max(sizes) <= MOST_APART * min(sizes)
+    column = lowered.columns.get(into)
+    first = column is not None and column.of == "position" and not any(column.values[1:])
+    return max(sizes) <= (1 if first else MOST_APART) * min(sizes)
 
 
 def reads_in(part: HeadPart | NeuronPart) -> list[Read]:

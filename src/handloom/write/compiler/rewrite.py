@@ -10,6 +10,7 @@ from dataclasses import replace
 from math import cos, pi, sin
 from typing import Any
 
+from handloom.write.compiler.fuse import inlined
 from handloom.write.compiler.ranges import Ranges, bases, computed, is_column
 from handloom.write.compiler.values import (
     At,
@@ -112,9 +113,12 @@ class Rewriting:
         return Where(tuple(pairs), key, query, circles=tuple(circles))
 
     def points(self, value: Value, both: tuple[Plain, ...]) -> tuple[Value, Value]:
-        """Where a value lies on the circle of all values that are compared."""
+        """Where a value lies on the circle of all values that are compared; if it is computed, at once with it."""
         angle = {one: 2 * pi * i / len(set(both)) for i, one in enumerate(sorted(set(both), key=str))}
-        return tuple(self.new(Map(lambda v, f=f: f(angle[v]), (value,), line=value.line)) for f in (cos, sin))  # type: ignore[return-value]
+        maps = [Map(lambda v, f=f: f(angle[v]), (value,), line=value.line) for f in (cos, sin)]
+        if isinstance(value, Map) and not is_column(value):
+            maps = [inlined(one, 0, value) for one in maps]
+        return tuple(map(self.new, maps))  # type: ignore[return-value]
 
 
 def without_multiples(value: Map) -> Map:

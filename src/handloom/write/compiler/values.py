@@ -230,6 +230,12 @@ class Where(Operators):
         points = (value for there, here, _ in self.circles for value in (*there, *here))
         return (*(value for pair in self.pairs for value in pair), *points, *flags)
 
+    @property
+    def equal(self) -> tuple[tuple[Value, Value], ...]:
+        """All that must be equal, there and here; points are equal if both their coordinates are."""
+        points = (pair for there, here, _ in self.circles for pair in zip(there, here, strict=True))
+        return (*self.pairs, *points)
+
     def __and__(self, other: Any) -> "Where":
         other = as_where(other)
         return Where(self.pairs + other.pairs, both(self.key, other.key), both(self.query, other.query))

@@ -15,6 +15,7 @@ from handloom.language import (
     number,
     position,
     program,
+    seen,
     there,
     token,
 )
@@ -84,7 +85,11 @@ def shuffle_dyck_2(n: int = 5) -> TokenProgram:
 
 
 def dyck_2(n: int = 6) -> TokenProgram:
-    """A bracket closes the latest one that opened at its depth; they must be of one kind."""
+    """A bracket closes the latest one that opened at its depth; they must be of one kind. What is deeper than half of
+    the input is never closed, and the first bracket that closes too much finds none."""
+
+    def limited(depth: Any) -> Value:
+        return apply(lambda depth: min(max(depth, 0), n // 2 + 1), depth)
 
     @program(asks=f"[()[\\]]{{1,{n}}}", steps=1)
     def dyck_2() -> Any:
@@ -92,8 +97,8 @@ def dyck_2(n: int = 6) -> TokenProgram:
         closes = apply(lambda text: int(text in (")", "]")), token)
         depth = count(there(opens) == 1) - count(there(closes) == 1)
         kind = apply(lambda text: {"(": 1, "[": 2}.get(text, 0), token)
-        opened = latest(kind, where=(there(depth) == depth + 1) & (there(opens) == 1), otherwise=0)
+        opened = latest(kind, where=(there(limited(depth)) == limited(depth + 1)) & (there(opens) == 1), otherwise=0)
         wrong = apply(lambda text, kind: int(kind != {")": 1, "]": 2}.get(text, kind)), token, opened)
-        return choose((mean(wrong) > 0) | (depth > 0), "N", "Y")
+        return choose(seen(there(wrong) == 1) | (depth > 0), "N", "Y")
 
     return dyck_2
