@@ -12,14 +12,14 @@ from handloom.core.engines import choose_engine
 from handloom.tasks.certificate import Certificate
 from handloom.write import program as program_of
 from handloom.write.compiler import TokenProgram, compile
+from handloom.write.compiler.compile import LEAST_MARGIN
 from handloom.write.compiler.interpreter import ProgramRun
 from handloom.write.compiler.values import END
 from handloom.write.standard import STANDARD, standard
 from handloom.write.standard_sizes import SIZES
 from standard_answers import ANSWERS, pointed
 
-LEAST_MARGIN = 0.005  # of the largest logit
-LESS_MARGIN = {"multiplication": 0.001}  # below the bar, right all the same: 32 tokens; to be looked at
+
 
 
 def plain_task(name: str, program: TokenProgram):
@@ -46,7 +46,7 @@ def largest_logit(model: hl.Model, program: TokenProgram) -> float:
 def check(name: str, certificate: Certificate, model: hl.Model, program: TokenProgram) -> None:
     assert certificate.right, f"{name}: {certificate}"
     assert certificate.dtype == "float32"
-    assert certificate.margin >= LESS_MARGIN.get(name, LEAST_MARGIN) * largest_logit(model, program)
+    assert certificate.margin >= LEAST_MARGIN * largest_logit(model, program)
 
 
 def test_every_standard_program_has_an_answer_in_plain_python():
