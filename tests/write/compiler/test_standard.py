@@ -101,8 +101,8 @@ BARS = {
     "addition:digits=10": 2_800,
     "scratch-addition:digits=10": 4_600,
     "sort:n=10,digits=10": 3_400,
-    "sort-unique:n=5,digits=4": 2_918,
-    "shuffle-dyck-2:n=5": 500,
+    "sort-unique:n=5,digits=4": 2_200,
+    "shuffle-dyck-2:n=5": 300,
     "frac-prevs:n=5": 1_122,
     "length:n=5": 1_322,
 }

@@ -136,7 +136,7 @@ class Levels:
             pairs.append((times(gap, plus(lowering.number(self.where.query), one=-1.0)), plus(ONE, times(-1.0, first))))
         key = plus(key, times(level + rest - self.spread.rest, first))
         key = {name: amount for name, amount in key.items() if name != "one"}  # all keys share it
-        return [*pairs, (ONE, key)] if key else pairs
+        return [(query, key) for query, key in (*pairs, (ONE, key)) if query and key]
 
     def flag(self, key: Value, gap: float) -> tuple[Read, float, float]:
         """A read that is `size` where the key holds and at least the gap lower elsewhere; size, and it at the first

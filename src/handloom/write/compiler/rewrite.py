@@ -25,6 +25,7 @@ from handloom.write.compiler.values import (
     Where,
 )
 
+DECIMALS = 12  # of points on a circle, so that the sine of π is 0, and takes no dimension
 WELL_APART = 4  # tokens on a circle, whose middle then is as far from each as others are
 
 
@@ -114,7 +115,9 @@ class Rewriting:
     def points(self, value: Value, both: tuple[Plain, ...]) -> tuple[Value, Value]:
         """Where a value lies on the circle of all values that are compared."""
         angle = {one: 2 * pi * i / len(set(both)) for i, one in enumerate(sorted(set(both), key=str))}
-        return tuple(self.new(Map(lambda v, f=f: f(angle[v]), (value,), line=value.line)) for f in (cos, sin))  # type: ignore[return-value]
+        return tuple(  # type: ignore[return-value]
+            self.new(Map(lambda v, f=f: round(f(angle[v]), DECIMALS), (value,), line=value.line)) for f in (cos, sin)
+        )
 
 
 def without_multiples(value: Map) -> Map:
