@@ -7,6 +7,7 @@ lower       values become numbers of the stream, heads and neurons          lowe
 schedule    every part gets a layer                                         layering.py
 merge       what is always read together becomes one number                 merge.py
 place       every number gets a dimension, which may have served before     place.py, inplace.py
+arrange     these three in several ways, and the smallest is taken          arrange.py
 emit        the parts get their weights                                     emit.py
 store       the program goes into the notes, with the cost of its lines       stored.py, costs.py, truth.py
 """
@@ -19,18 +20,16 @@ import numpy as np
 
 from handloom.core import HandloomError, Model, count
 from handloom.core.errors import shown
+from handloom.write.compiler.arrange import arranged
 from handloom.write.compiler.codes import Codes, on_a_circle, on_a_parabola
 from handloom.write.compiler.costs import costs_of
 from handloom.write.compiler.emit import emitted, pin_of
 from handloom.write.compiler.fuse import fused, uses_of
-from handloom.write.compiler.inplace import shareable
 from handloom.write.compiler.interpreter import in_order
-from handloom.write.compiler.layering import LayerParts, scheduled
+from handloom.write.compiler.layering import LayerParts
 from handloom.write.compiler.levels import looks_of
 from handloom.write.compiler.lower import Lowering
 from handloom.write.compiler.lowered import Lowered
-from handloom.write.compiler.merge import merged
-from handloom.write.compiler.place import placed
 from handloom.write.compiler.ranges import Ranges, one_token, ranges_of
 from handloom.write.compiler.rewrite import rewritten
 from handloom.write.compiler.saying import say
@@ -108,10 +107,8 @@ def planned(program: TokenProgram, codes: Codes, answer: Value, ranges: Ranges) 
     always = frozenset(t for t in program.asked.alphabet if program.asked.always(t))
     lowering = Lowering(ranges, codes, program.names, looks_of, once, beside, uses_of(answer), totals, always)
     say(lowering, answer)
-    layers = scheduled(lowering.lowered)
-    merged(lowering.lowered, layers)
-    places, layers = placed(lowering.lowered, layers, shareable(lowering.lowered, layers, codes))
-    return CompilePlan(answer, ranges, codes, totals, once, always, lowering.lowered, layers, places)
+    lowered, layers, places = arranged(lowering.lowered, codes, ranges.block)
+    return CompilePlan(answer, ranges, codes, totals, once, always, lowered, layers, places)
 
 
 def emitted_plan(program: TokenProgram, plan: CompilePlan) -> Model:
