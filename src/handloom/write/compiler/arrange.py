@@ -8,11 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from handloom.write.compiler.codes import Codes
 from handloom.write.compiler.inplace import shareable
-from handloom.write.compiler.layering import LayerParts, balanced, head_width, scheduled
+from handloom.write.compiler.layering import LayerParts, head_width, schedules
 from handloom.write.compiler.lowered import Lowered
 from handloom.write.compiler.merge import merged
 from handloom.write.compiler.place import most_neurons, placed
 
+MOST_SCHEDULES = 50  # that are tried; the standard programs have up to 40
 MOST_MORE = 6  # neurons that layers may have more, to clear dimensions
 PAIR_AND_TOKEN = 5  # dimensions that every program has
 
@@ -26,8 +27,8 @@ def arranged(lowered: Lowered, codes: Codes, block: int) -> Arranged:
 
 
 def arrangements(lowered: Lowered, codes: Codes) -> Iterator[Arranged]:
-    for schedule in (scheduled, balanced):
-        whole, layers = merged(lowered, schedule(lowered))
+    for schedule in schedules(lowered, MOST_SCHEDULES):
+        whole, layers = merged(lowered, schedule)
         shared = shareable(whole, layers, codes)
         for more in range(MOST_MORE + 1):
             places, cleared = placed(whole, layers, shared, more)

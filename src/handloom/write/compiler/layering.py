@@ -8,10 +8,12 @@ the layers.
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from heapq import heappop, heappush
 
 from handloom.write.compiler.lowered import PLANE, HeadPart, Lowered, NeuronPart, Read
 
 Part = HeadPart | NeuronPart
+Times = tuple[int, ...]  # the half layer of each part
 
 
 @dataclass(frozen=True)
@@ -25,17 +27,21 @@ def scheduled(lowered: Lowered) -> list[LayerParts]:
     return in_layers(lowered.parts, earliest(lowered))
 
 
-def balanced(lowered: Lowered) -> list[LayerParts]:
-    """The parts in as few layers, each part where the layers become most alike."""
-    times = earliest(lowered)
-    order = Order(lowered.parts)
-    width = head_width(lowered.parts)
-    while moves := [(load(lowered.parts, moved, width), moved) for moved in order.moves(times)]:
-        least, moved = min(moves)
-        if least >= load(lowered.parts, times, width):
-            break
-        times = moved
-    return in_layers(lowered.parts, times)
+def schedules(lowered: Lowered, most: int) -> Iterator[list[LayerParts]]:
+    """Up to `most` ways to schedule the parts in as few layers: the earliest, then those that differ from one before by
+    the place of one part. Those with the smallest layers come first."""
+    order, width = Order(lowered.parts), head_width(lowered.parts)
+    first = tuple(earliest(lowered))
+    known, waiting = {first}, [(load(lowered.parts, first, width), first)]
+    for _ in range(most):
+        if not waiting:
+            return
+        _, times = heappop(waiting)
+        yield in_layers(lowered.parts, times)
+        for moved in order.moves(times):
+            if moved not in known:
+                known.add(moved)
+                heappush(waiting, (load(lowered.parts, moved, width), moved))
 
 
 def earliest(lowered: Lowered) -> list[int]:
@@ -76,7 +82,7 @@ class Order:
         self.answers = [i for i in every if answers(parts[i])]
         self.of_token = [bool(reads[i] & set(PLANE)) for i in every]
 
-    def moves(self, times: list[int]) -> Iterator[list[int]]:
+    def moves(self, times: Times) -> Iterator[Times]:
         """The times with one part moved elsewhere; an answer stays at the end, and who reads the token before it."""
         end = max(times, default=0)
         for i, time in enumerate(times):
@@ -86,10 +92,10 @@ class Order:
                 high = min([high, *(times[j] for j in self.answers)])
             for new in range(low, high + 1):
                 if new % 2 == time % 2 and new != time and i not in self.answers:
-                    yield [*times[:i], new, *times[i + 1 :]]
+                    yield (*times[:i], new, *times[i + 1 :])
 
 
-def load(parts: Sequence[Part], times: Sequence[int], width: int) -> tuple[int, int]:
+def load(parts: Sequence[Part], times: Times, width: int) -> tuple[int, int]:
     """What the heads and neurons of a layer cost, per dimension, if all are as large as the largest; then how unequal
     they are."""
     heads, neurons = Counter[int](), Counter[int]()
