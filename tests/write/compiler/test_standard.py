@@ -20,8 +20,6 @@ from handloom.write.standard_sizes import SIZES
 from standard_answers import ANSWERS, pointed
 
 
-
-
 def plain_task(name: str, program: TokenProgram):
     """The program's task with plain Python as its oracle."""
     tokens, ids = program.vocab.tokens, program.vocab.ids
