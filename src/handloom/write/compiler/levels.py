@@ -144,7 +144,7 @@ class Levels:
             pairs.append((times(gap, plus(lowering.number(self.where.query), one=-1.0)), plus(ONE, times(-1.0, first))))
         key = plus(key, times(level + rest - self.spread.rest, first))
         key = {name: amount for name, amount in key.items() if name != "one"}  # all keys share it
-        return [*pairs, (ONE, key)] if key else pairs
+        return [(query, key) for query, key in (*pairs, (ONE, key)) if query and key]
 
     def flag(self, key: Value, gap: float) -> tuple[Read, float, float]:
         """A read that is `size` where the key holds and at least the gap lower elsewhere; size, and it at the first
@@ -161,20 +161,16 @@ class Levels:
     def beside_first(self, token: str) -> Looks:
         """One read finds the token, rests at the first token and stays away from all others, as the first token's point
         lies beside this one."""
-        codes, spread = self.lowering.codes, self.spread
-        best: tuple[float, np.ndarray] | None = None
-        for angle in np.linspace(0, 2 * np.pi, DIRECTIONS, endpoint=False):
-            direction = np.array([np.cos(angle), np.sin(angle)])
-            wanted, rest = codes[token] @ direction, codes[END] @ direction
-            others = max((codes[name] @ direction for name in codes.tokens if name not in (token, END)), default=-9.0)
-            above, below = wanted - rest, rest - others
-            if above <= 1e-6 or below <= 1e-6:
-                continue
-            factor = max((STEP - spread.lowest + spread.rest) / above, (STEP + spread.highest - spread.rest) / below)
-            if best is None or factor < best[0]:
-                best = factor, direction
-        assert best is not None, "the first token lies beside this one"
-        factor, direction = best
+        codes, spread, directions = self.lowering.codes, self.spread, every_direction()
+        above = directions @ (codes[token] - codes[END])
+        below = directions @ codes[END] - highest(codes, directions, token, END)
+        there = (above > 1e-6) & (below > 1e-6)
+        assert there.any(), "the first token lies beside this one"
+        above, below, directions = above[there], below[there], directions[there]
+        factors = np.maximum(
+            (STEP - spread.lowest + spread.rest) / above, (STEP + spread.highest - spread.rest) / below
+        )
+        factor, direction = float(factors.min()), directions[factors.argmin()]
         read = {PLANE[i]: factor * float(direction[i]) for i in (0, 1)}
         key = plus(read, spread.key)
         return [(ONE, {name: amount for name, amount in key.items() if name != "one"})]
@@ -182,9 +178,20 @@ class Levels:
 
 def picking(codes: Codes, token: str, *ignored: str) -> tuple[Array, float]:
     """The direction in which a token lies furthest above all others but the ignored ones, and how far."""
-    angles = np.linspace(0, 2 * np.pi, DIRECTIONS, endpoint=False)
-    directions = np.column_stack([np.cos(angles), np.sin(angles)])
-    others = [codes[name] for name in codes.tokens if name not in (token, *ignored)] or [-codes[token]]
-    above = directions @ codes[token] - (directions @ np.array(others).T).max(1)
+    directions = every_direction()
+    above = directions @ codes[token] - highest(codes, directions, token, *ignored)
     best = int(above.argmax())
     return directions[best], float(above[best])
+
+
+def every_direction() -> Array:
+    """Directions that are tried, (DIRECTIONS, 2)."""
+    angles = np.linspace(0, 2 * np.pi, DIRECTIONS, endpoint=False)
+    return np.column_stack([np.cos(angles), np.sin(angles)])
+
+
+def highest(codes: Codes, directions: Array, token: str, *ignored: str) -> Array:
+    """How high tokens other than these lie at most, in each direction; without others, the point across this one."""
+    others = [codes[name] for name in codes.tokens if name not in (token, *ignored)] or [-codes[token]]
+    found: Array = (directions @ np.array(others).T).max(1)
+    return found

@@ -5,6 +5,7 @@ step is, thirteen times, and takes no dimension of its own.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from handloom.write.compiler.layering import LayerParts, writes_of
 from handloom.write.compiler.lowered import HeadPart, Lowered, NeuronPart, Read, plus
@@ -14,17 +15,21 @@ MOST_APART = 32  # times the size of the smaller number
 Timed = list[tuple[int, HeadPart | NeuronPart]]
 
 
-def merged(lowered: Lowered, layers: Sequence[LayerParts]) -> None:
-    """Merge what can be merged, in the parts themselves."""
+def merged(lowered: Lowered, layers: Sequence[LayerParts]) -> tuple[Lowered, list[LayerParts]]:
+    """The same with all merged that can be."""
+    layers = [LayerParts(tuple(map(replace, layer.heads)), tuple(map(replace, layer.neurons))) for layer in layers]
     timed = timed_parts(layers)
+    bounds, zeros = dict(lowered.bounds), set(lowered.zeros)
+    lowered = replace(lowered, bounds=bounds, zeros=zeros, parts=[part for _, part in timed])
     while found := next(mergeable(lowered, timed), None):
         into, name, factor = found
         for _, part in timed:
             substitute(part, into, name, factor)
-        ends = [factor * bound for bound in lowered.bounds.pop(name)]
-        lowered.zeros -= {into, name}
-        low, high = lowered.bounds[into]
-        lowered.bounds[into] = low + min(0.0, *ends), high + max(0.0, *ends)
+        ends = [factor * bound for bound in bounds.pop(name)]
+        zeros -= {into, name}
+        low, high = bounds[into]
+        bounds[into] = low + min(0.0, *ends), high + max(0.0, *ends)
+    return lowered, layers
 
 
 def timed_parts(layers: Sequence[LayerParts]) -> Timed:

@@ -26,6 +26,7 @@ from handloom.write.compiler.values import (
     Where,
 )
 
+DECIMALS = 12  # of points on a circle, so that the sine of π is 0, and takes no dimension
 WELL_APART = 4  # tokens on a circle, whose middle then is as far from each as others are
 
 
@@ -115,7 +116,7 @@ class Rewriting:
     def points(self, value: Value, both: tuple[Plain, ...]) -> tuple[Value, Value]:
         """Where a value lies on the circle of all values that are compared; if it is computed, at once with it."""
         angle = {one: 2 * pi * i / len(set(both)) for i, one in enumerate(sorted(set(both), key=str))}
-        maps = [Map(lambda v, f=f: f(angle[v]), (value,), line=value.line) for f in (cos, sin)]
+        maps = [Map(lambda v, f=f: round(f(angle[v]), DECIMALS), (value,), line=value.line) for f in (cos, sin)]
         if isinstance(value, Map) and not is_column(value):
             maps = [inlined(one, 0, value) for one in maps]
         return tuple(map(self.new, maps))  # type: ignore[return-value]

@@ -74,11 +74,14 @@ def dyck_1(n: int = 12) -> TokenProgram:
 
 
 def shuffle_dyck_2(n: int = 5) -> TokenProgram:
+    """Only a bracket of its own kind can take a kind below 0, so each looks at its own kind alone."""
+
     @program(asks=f"[()[\\]]{{1,{n}}}", steps=1)
     def shuffle_dyck_2() -> Any:
-        steps = [apply(lambda text, kind=kind: {kind[0]: 1, kind[1]: -1}.get(text, 0), token) for kind in ("()", "[]")]
-        below = sum(mean(step) < 0 for step in steps)
-        wrong = mean(sum(steps) + (n + 1) * below)
+        step = apply(lambda text: {"(": 1, "[": 1, ")": -1, "]": -1}.get(text, 0), token)
+        square = apply(lambda text: int(text in ("[", "]")), token)
+        below = mean(step, where=there(square) == square) < 0
+        wrong = mean(step + (n + 1) * below)
         return choose(wrong > 0, "N", "Y")
 
     return shuffle_dyck_2
