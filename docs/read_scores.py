@@ -17,7 +17,7 @@ import numpy as np
 
 import handloom as hl
 from handloom.read.finders import METHODS
-from handloom.read.truth_scores import score
+from handloom.read.truth_scores import score_methods
 
 HERE = Path(__file__).parent
 DATA, PAGE, MODELS = HERE / "read" / "scores.json", HERE / "read.md", HERE / "read" / "models"
@@ -60,7 +60,7 @@ def measure() -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for kind, models in groups().items():
         for name, model in models.items():
-            table = score(list(METHODS), {name: model}, pairs=256)
+            table = score_methods(list(METHODS), {name: model}, pairs=256)
             print(kind, str(table).splitlines()[1], flush=True)
             rows += [{"kind": kind, **row} for row in table.to_json()]
     return rows

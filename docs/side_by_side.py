@@ -71,7 +71,7 @@ def compared(models: dict[str, str]) -> dict[str, Any]:
     for name, one in models.items():
         model = model_of(one)
         rows[name] = facts(model)
-        if model is not first:
+        if len(rows) > 1:
             rows[name]["matches"] = read.match_heads(first, model).to_json()
         print(one, rows[name]["real"], rows[name]["right"], flush=True)
     return rows
@@ -121,7 +121,9 @@ def tables(found: dict[str, Any]) -> str:
 
 
 def pictures() -> None:
-    """The circuits of induction, compiled and trained, side by side."""
+    """The circuit of search; those of induction, compiled and trained, side by side."""
+    alone = as_svg(circuit_drawing(read.circuit("search")), "The circuit of search")
+    (HERE / "read" / "search-circuit.svg").write_text(alone + "\n", "utf-8")
     drawings = [
         circuit_drawing(read.circuit(model_of(name))) for name in (TASKS["induction"]["compiled"], "induction-1")
     ]

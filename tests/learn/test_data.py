@@ -49,6 +49,44 @@ def test_no_held_out_question_is_trained_on():
     assert 1 <= len(asked[1]) <= len(asked[0] | asked[1]) // 10
 
 
+@pytest.mark.parametrize("fraction", [0.3, 0.5, 1.0])
+def test_with_a_fraction_that_part_of_all_inputs_is_trained_on_and_all_others_are_held_out(fraction):
+    task = task_named("modular-addition:modulus=11")
+    data = Data.of(task, 0, 3, fraction)
+    train, held_out = ([part.row(i) for i in range(len(part))] for part in (data.train, data.held_out))
+    assert len(train) == int(fraction * 121)
+    assert sorted(asked for asked, _ in train + held_out) == sorted(task.every())  # each of them once
+    assert all(answer == [(a + b) % 11] for (a, b, _), answer in train + held_out)
+    others = Data.of(task, 0, 4, 0.5).train
+    assert fraction == 1.0 or train != [others.row(i) for i in range(len(others))]
+
+
+def test_a_run_with_a_fraction_measures_all_that_it_was_not_trained_on_and_resumes_with_it(tmp_path):
+    sizes = {"layers": 1, "heads": 1, "width": 8, "fraction": 0.4, "every": 4, "seed": 5}
+    train("modular-addition:modulus=7", folder=tmp_path / "a", steps=4, **sizes)
+    resumed = resume(tmp_path / "a", steps=8)
+    straight = train("modular-addition:modulus=7", folder=tmp_path / "b", steps=8, **sizes)
+    assert (len(straight.strings), len(straight.held_out)) == (19, 30)
+    assert resumed.held_out_loss == straight.held_out_loss
+    known = Sampling.of(str(tmp_path / "b")).examiner.known
+    assert known == {np.array(straight.strings.row(i)[0], np.int32).tobytes() for i in range(19)}
+
+
+@pytest.mark.parametrize(
+    ("task", "options", "said"),
+    [
+        ("strings:length=3", {"fraction": 0.5}, "not all inputs of this task can be listed"),
+        ("addition:digits=9", {"fraction": 0.5}, "not all inputs of this task can be listed"),
+        ("modular-addition:modulus=3", {"fraction": 0.1}, "fraction=0.1 of 9 inputs is none; choose a larger"),
+        ("modular-addition", {"fraction": 0.5, "count": 100}, "both choose the training set"),
+        ("modular-addition", {"fraction": 1.5}, "fraction=1.5 must be a number from 0 to 1"),
+    ],
+)
+def test_a_fraction_that_cannot_be_taken_is_an_error(task, options, said):
+    with pytest.raises(HandloomError, match=said):
+        prepare(task, steps=1, layers=1, **options)
+
+
 def test_what_is_held_out_is_a_thousand_rows_and_a_tenth_of_all_at_most():
     often = [([9], [0, 9])] * 50_000
     rare = [([9], [1 + i % 7, 1 + i // 7 % 7, 1 + i // 49 % 7, 1 + i // 343, 9]) for i in range(2400)]

@@ -10,7 +10,7 @@ from handloom.read.circuit import circuit
 from handloom.read.finders import METHODS
 from handloom.read.graph import Graph
 from handloom.read.inputs import pairs_of
-from handloom.read.truth_scores import areas, auroc, average_precision, precision_at, score
+from handloom.read.truth_scores import areas, auroc, average_precision, precision_at, score_methods
 
 TASK = "compiled/induction:n=9,letters=4"
 EDGES = [("embed", f"{i}.0.q") for i in range(8)]
@@ -65,7 +65,7 @@ def test_keeping_the_true_edges_first_is_faithful_at_once(truth):
 
 
 def test_exact_finds_the_truth_on_other_inputs():
-    table = score("exact", on=["min", "modular-sum"], pairs=128)
+    table = score_methods("exact", on=["min", "modular-sum"], pairs=128)
     assert table.mean("exact") > 0.99
 
 
@@ -73,7 +73,7 @@ def test_a_method_of_ones_own_is_a_function():
     def by_name(model, pairs):
         return {("embed", "0.0.v"): 1}
 
-    table = score([by_name, "weights"], on=["min"], pairs=64)
+    table = score_methods([by_name, "weights"], on=["min"], pairs=64)
     assert table.methods == ["by_name", "weights"]
     assert 0.5 < table.rows[0].auroc < 0.7
     assert "by_name" in str(table)
@@ -92,7 +92,7 @@ def test_a_method_of_ones_own_is_a_function():
 )
 def test_what_is_no_score_is_refused(method, problem):
     with pytest.raises(hl.HandloomError, match=problem):
-        score(method, on=["min"], pairs=16)
+        score_methods(method, on=["min"], pairs=16)
 
 
 def same_scores(method, model, changed, renamed=lambda name: name):

@@ -4,9 +4,9 @@
     >>> print(Data.of(task("strings:length=1-5"), 1000, seed=0))
     1,000 strings (62 distinct) of 1 to 5 tokens, alphabet 0 1; 6 distinct strings held out
 
-A string is held out with all its copies, so that none of them is trained on. Of a Task, questions are held out. The
-seed decides which. The seed and the number of a step decide which rows are in its batch, so a run can resume at any
-step.
+A string is held out with all its copies, so that none of them is trained on. Of a Task, questions are held out. With a
+fraction, all inputs of a finite Task are in the dataset, and all that are not trained on are held out. The seed decides
+which. The seed and the number of a step decide which rows are in its batch, so a run can resume at any step.
 """
 
 from collections.abc import Sequence
@@ -21,8 +21,9 @@ from handloom.core import HandloomError, Vocab
 from handloom.core.arrays import Array
 from handloom.core.errors import in_users_code, shown
 from handloom.core.seeds import Use, generator
-from handloom.tasks import Language
+from handloom.tasks import Language, Task
 from handloom.tasks.language import example_of
+from handloom.tasks.splits import split_inputs
 from handloom.tasks.task import Ids, Learnable
 
 DEFAULT_COUNT = 10_000  # strings drawn from a task by default
@@ -75,7 +76,11 @@ class Data:
     vocab: Vocab
 
     @classmethod
-    def of(cls, task: Learnable, count: int, seed: int) -> "Data":
+    def of(cls, task: Learnable, count: int, seed: int, fraction: float = 0.0) -> "Data":
+        """Strings drawn from a task, a tenth of them held out; or all inputs, of which a fraction is trained on."""
+        if fraction:
+            train, held_out = (answered(task, inputs) for inputs in split_inputs(task, fraction, seed))
+            return cls(Strings.of([*train, *held_out]), Strings.of(train), Strings.of(held_out), task.vocab)
         strings = collect(task, count, seed)
         return cls(strings, *split(strings, seed), task.vocab)
 
@@ -139,6 +144,13 @@ def collect(task: Learnable, count: int, seed: int) -> Strings:
         chosen = np.sort(rng.permutation(len(task.lines))[: count or None])
         return Strings.of([task.framed(task.lines[i]) for i in chosen])
     return Strings.of([example_of(task, rng) for _ in range(count or DEFAULT_COUNT)])
+
+
+def answered(task: Learnable, inputs: Sequence[Ids]) -> list[tuple[Ids, Ids]]:
+    """The inputs of a Task with their answers."""
+    assert isinstance(task, Task)
+    with in_users_code("the task could not answer its inputs"):
+        return [(ids, task.oracle(ids) or []) for ids in inputs]
 
 
 def rows_of_step(strings: Strings, batch: int, seed: int, step: int) -> tuple[Array, np.random.Generator]:

@@ -81,7 +81,7 @@ class Sampling:
         """A model of a run, the run's task and its training set."""
         about = about_of(folder)
         settings, task = Settings.from_json(about["settings"]), task or task_of_run(folder, about)
-        trained_on = Data.of(task, settings.count, settings.seed).train
+        trained_on = Data.of(task, settings.count, settings.seed, settings.fraction).train
         file = folder.path / BEST if best else file
         if best and what_is(file) != "file":
             raise HandloomError(f"{folder.path} has no best model: it has not been evaluated yet; use its last model")

@@ -83,6 +83,7 @@ class Settings:
     clip: float = setting(1.0, "largest norm of a gradient; 0: any", TRAINING, 0)
     dropout: float = setting(0.0, "share of values dropped", TRAINING, 0, 0.99)
     count: int = setting(0, "strings drawn from the task; 0: 10,000, or all lines of a text file", TRAINING, 0)
+    fraction: float = setting(0.0, "train on this fraction of all inputs, hold out the others; 0: draw", TRAINING, 0, 1)
     patience: int = setting(0, "stop after this many evaluations without a better held-out loss; 0: never", TRAINING, 0)
     until: float = setting(0.0, "stop at the first evaluation with this success rate; 0: never", TRAINING, 0, 1)
     lora: int = setting(0, "train only matrices of this rank, added to those of `start`; 0: all weights", TRAINING, 0)
@@ -98,6 +99,9 @@ class Settings:
 
         check_fields(self)
         whole("count", self.count, 10 if self.count else 0)
+        if self.count and self.fraction:
+            text = f"count={self.count} and fraction={self.fraction:g} both choose the training set"
+            raise HandloomError(f"{text} (expected one of them); leave out the other")
         if self.schedule not in get_args(Schedule):
             raise HandloomError(f"schedule={shown(self.schedule)} must be one of {', '.join(get_args(Schedule))}")
         if not isinstance(self.betas, list | tuple) or len(self.betas) != 2:

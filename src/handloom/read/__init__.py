@@ -9,6 +9,8 @@ hl.read.shares(model, text)                     # from whom each head, MLP and t
 hl.read.lens(model, text)                       # what the stream would predict at each site
 hl.read.direct_attribution(model, text)         # which parts wrote the answer
 hl.read.heads(model)                            # what each head looks at: "offset 1", "induction 3", "unused", …
+hl.read.periodic("runs/modular-addition-1")     # a Periodic: frequencies, and what they carry
+hl.read.dictionary(model, "1.resid_pre")        # a Dictionary: a sparse autoencoder, held against known directions
 """
 
 from handloom.read.answer import Step
@@ -16,17 +18,20 @@ from handloom.read.attention import mean_attention, right_strings, strings_for
 from handloom.read.circuit import Circuit, circuit
 from handloom.read.circuits import Circuits, HeadCircuits, circuits
 from handloom.read.composition import Composed, Composition, composition
+from handloom.read.dictionaries import Dictionary, dictionary
 from handloom.read.explanation import Explanation, explain
 from handloom.read.film_strip import FilmStrip, film_strip
 from handloom.read.flow import flow
 from handloom.read.heads import HeadNames, NamedHead, heads
 from handloom.read.lens import Attribution, Lens, direct_attribution, lens
 from handloom.read.looks import Look, effects, looks_between
+from handloom.read.matching import HeadMatch, HeadMatches, match_heads
 from handloom.read.overview import Overview, overview
 from handloom.read.part_names import direction_names
 from handloom.read.paths import Path, Paths, paths
+from handloom.read.periodic import Periodic, periodic
 from handloom.read.shares import Shares, shares
-from handloom.read.truth_scores import MethodScore, ScoreTable, score
+from handloom.read.truth_scores import MethodScore, ScoreTable, score_methods
 from handloom.read.virtual_heads import Term, VirtualHead, VirtualHeads, virtual_heads
 
 __all__ = [
@@ -35,9 +40,12 @@ __all__ = [
     "Circuits",
     "Composed",
     "Composition",
+    "Dictionary",
     "Explanation",
     "FilmStrip",
     "HeadCircuits",
+    "HeadMatch",
+    "HeadMatches",
     "HeadNames",
     "Lens",
     "Look",
@@ -46,6 +54,7 @@ __all__ = [
     "Overview",
     "Path",
     "Paths",
+    "Periodic",
     "ScoreTable",
     "Shares",
     "Step",
@@ -55,6 +64,7 @@ __all__ = [
     "circuit",
     "circuits",
     "composition",
+    "dictionary",
     "direct_attribution",
     "direction_names",
     "effects",
@@ -64,11 +74,13 @@ __all__ = [
     "heads",
     "lens",
     "looks_between",
+    "match_heads",
     "mean_attention",
     "overview",
     "paths",
+    "periodic",
     "right_strings",
-    "score",
+    "score_methods",
     "shares",
     "strings_for",
     "virtual_heads",

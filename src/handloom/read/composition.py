@@ -96,9 +96,11 @@ def composition(
     heads = [HeadCircuits(f"{i}.{h}", weights) for i, h in np.ndindex(found.config.layers, found.config.heads)]
     corners = squared_corners(found.config.d_model, found.config.d_head, whole("rotations", rotations, 1), seed)
     writers = {one.head: factors(written_by(one, weights)) for one in heads}
-    readers = {(one.head, kind): factors(read_by(one, kind, weights)) for one, kind in product(heads, kinds)}
+    readers = {
+        (one.head, kind): reader(factors(read_by(one, kind, weights)), corners) for one, kind in product(heads, kinds)
+    }
     pairs = (
-        composed(source.head, target.head, kind, writers[source.head], readers[target.head, kind], corners)
+        composed(source.head, target.head, kind, writers[source.head], readers[target.head, kind])
         for source, target, kind in product(heads, heads, kinds)
         if int(source.head.partition(".")[0]) < int(target.head.partition(".")[0])
     )
@@ -139,17 +141,23 @@ def factors(matrix: tuple[Array, Array]) -> Factors:
     return a @ u, s, v @ b.T
 
 
-def composed(source: str, target: str, kind: str, writes: Factors, reads: Factors, corners: Array) -> Composed:
-    (_, a, v), (u, b, _) = writes, reads
-    size = float((a**2).sum() * (b**2).sum())
+Reader = tuple[Array, Array, Array]  # u (D, r), squares of s (r,), and of random rotations times these (rotations, r)
+
+
+def reader(reads: Factors, corners: Array) -> Reader:
+    u, s, _ = reads
+    return u, s**2, corners @ s**2
+
+
+def composed(source: str, target: str, kind: str, writes: Factors, reads: Reader) -> Composed:
+    (_, a, v), (u, squares, rotated) = writes, reads
+    size = float((a**2).sum() * squares.sum())
     if size == 0:
         return Composed(source, target, kind, 0.0, 1.0)
     D = v.shape[1]
-    square = float(((a[:, None] * (v @ u) * b) ** 2).sum()) * D / size  # 1 on average over rotations
-    random = np.einsum("i,rij,j->r", a**2, corners, b**2) * D / size
-    return Composed(
-        source, target, kind, float(np.sqrt(square)), float((1 + (random >= square).sum()) / (1 + len(random)))
-    )
+    square = float(a**2 @ (v @ u) ** 2 @ squares) * D / size  # 1 on average over rotations
+    as_much = int((rotated @ a**2 * D / size >= square).sum())
+    return Composed(source, target, kind, float(np.sqrt(square)), (1 + as_much) / (1 + len(rotated)))
 
 
 def squared_corners(width: int, d_head: int, count: int, seed: int) -> Array:

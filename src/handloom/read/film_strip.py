@@ -44,7 +44,8 @@ class FilmStrip:
     def __str__(self) -> str:
         frames, layers, heads, T, _ = self.patterns.shape
         changes = [f"{step:>8,}  {change:.3f}" for step, change in zip(self.steps, self.changes(), strict=True)]
-        what = f"{self.run}: {frames} checkpoints, {layers} layers, {heads} heads, {T} positions, {self.rows} rows"
+        few = f"{self.rows} row{'s' * (self.rows > 1)}"
+        what = f"{self.run}: {frames} checkpoints, {layers} layers, {heads} heads, {T} positions, {few}"
         return "\n".join([what, "    step  attention moved since the one before", *changes])
 
     def changes(self) -> list[float]:

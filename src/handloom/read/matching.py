@@ -3,8 +3,8 @@
     print(match_heads("compiled/induction", "runs/induction-1"))
 
 Two heads are compared by the cosine of their patterns on the same rows, less what even attention would give: 1 is the
-same attention everywhere, 0 is nothing in common beyond chance. Weights play no part, so that a written head of width 2
-can match a trained one of width 16.
+same attention everywhere, 0 is nothing in common beyond chance. Two heads that attend evenly have 1. Weights play no
+part, so that a written head of width 2 can match a trained one of width 16.
 """
 
 from collections.abc import Sequence
@@ -24,6 +24,7 @@ from handloom.read.inputs import pairs_of
 from handloom.tasks import task_of
 
 ROWS = 64
+EVEN = 1e-12  # mean square, per position, below which a pattern is even
 
 
 @dataclass(frozen=True)
@@ -88,8 +89,11 @@ def similarities(model: Model, other: Model, rows: Sequence[Array]) -> Array:
     for ids in rows:
         a, b = uneven_patterns(model, ids), uneven_patterns(other, ids)
         products, mine, its = products + a @ b.T, mine + (a * a).sum(1), its + (b * b).sum(1)
-    sizes = np.sqrt(np.outer(mine, its))
-    return np.divide(products, sizes, out=np.zeros_like(products), where=sizes > 0)
+    even, other_even = (size <= EVEN * sum(ids.size for ids in rows) for size in (mine, its))
+    products = np.where(np.logical_or.outer(even, other_even), 0.0, products)
+    sizes = np.sqrt(np.outer(np.where(even, 1.0, mine), np.where(other_even, 1.0, its)))
+    alike: Array = np.where(np.logical_and.outer(even, other_even), 1.0, products / sizes)
+    return alike
 
 
 def uneven_patterns(model: Model, ids: Array) -> Array:

@@ -1,6 +1,6 @@
 """How well a method finds the true circuit: its scores of all edges against those that are real.
 
-    score("flow", on=["search", "addition:digits=2"])          # a table: one line per model
+    score_methods("flow", on=["search", "addition:digits=2"])          # a table: one line per model
     auroc(scores, real)                                         # 1 finds it, 0.5 is chance
 
 The truth is found on some pairs of inputs (circuit.py), and a method is given others. AUROC is the chance that a random
@@ -83,7 +83,7 @@ class ScoreTable:
         return offered("html")(self)
 
 
-def score(
+def score_methods(
     methods: str | Method | Sequence[str | Method],
     on: Sequence[Model | str] | Mapping[str, Model | str],
     pairs: int = 128,

@@ -17,10 +17,12 @@ from handloom.core.arrays import Array
 from handloom.read.attention import to_numpy
 from handloom.tasks import Certificate
 from handloom.view.architecture import architecture_drawing
+from handloom.view.dictionary_card import dictionary_card
 from handloom.view.head_pictures import HEAD_CARDS
 from handloom.view.pages.page import figure, line, notebook_part, table
 from handloom.view.pages.reading import overview_body
-from handloom.view.reading_cards import circuit_card, scores_card
+from handloom.view.periodic_card import periodic_card
+from handloom.view.reading_cards import circuit_card, matches_card, scores_card
 from handloom.view.run_cards import RUN_CARDS
 from handloom.view.svg.charts import Curve, chart, exact, finite
 from handloom.view.svg.heatmap import small
@@ -213,5 +215,8 @@ CARDS: dict[str, Any] = {
     **HEAD_CARDS,
     "Circuit": circuit_card,
     "ScoreTable": scores_card,
+    "HeadMatches": matches_card,
     "Overview": overview_body,
+    "Periodic": periodic_card,
+    "Dictionary": dictionary_card,
 }

@@ -1,9 +1,11 @@
 """What a notebook shows of a circuit, of the scores of methods, and of an overview."""
 
 from handloom.read.circuit import Circuit
+from handloom.read.matching import HeadMatches
 from handloom.read.truth_scores import ScoreTable
 from handloom.view.pages.page import figure, line, table
 from handloom.view.svg.circuit_graph import circuit_drawing
+from handloom.view.svg.heatmap import heatmap
 
 
 def circuit_card(found: Circuit) -> str:
@@ -21,3 +23,9 @@ def scores_card(found: ScoreTable) -> str:
     rows = [(model, *(cells.get((model, method), "") for method in found.methods)) for model in models]
     means = ("mean", *(f"{found.mean(method):.3f}" for method in found.methods))
     return f"<h3>AUROC</h3>{table([('model', *found.methods), *rows, means])}"
+
+
+def matches_card(found: HeadMatches) -> str:
+    """How alike each head is to each head of the other model."""
+    mine = [f"{one.head} {one.name}" for one in found.matches]
+    return f"<h3>Heads matched</h3>{figure(heatmap(found.similarity, mine, found.others, scale=1.0))}"

@@ -43,7 +43,7 @@ def score(
     handloom read score shares flow eap-ig --on search --on runs/induction-1
     """
     from handloom.read.finders import METHODS
-    from handloom.read.truth_scores import score as score_methods
+    from handloom.read.truth_scores import score_methods
     from handloom.read.user_methods import method_of
 
     chosen = [method_of(one) for one in methods] if methods else list(METHODS)
