@@ -244,6 +244,23 @@ def test_a_part_that_can_wait_is_moved_to_a_layer_with_room():
     assert load(lowered.parts, (0, 0, 0, 1, 2, 3), 1) > load(lowered.parts, (2, 0, 0, 1, 2, 3), 1)
 
 
+def test_in_no_schedule_a_part_reads_what_its_own_half_layer_writes():
+    names = [("p", "a"), ("a", "b"), ("b", "c"), ("c", "d"), ("d", "e"), ("p", "x"), ("x", "y")]
+    neurons = {"b", "d"}
+    parts = [
+        NeuronPart([({old: 1.0}, {new: 1.0})], HERE)
+        if new in neurons
+        else HeadPart((), HERE, [({old: 1.0}, {new: 1.0})])
+        for old, new in names
+    ]
+    answer = NeuronPart([({"e": 1.0, "y": 1.0}, {PLANE[0]: 1.0})], HERE)
+    lowered = Lowered({"p": Column("position", (0.0, 1.0))}, dict.fromkeys("pabcdexy", (0.0, 1.0)), [*parts, answer])
+    every = list(schedules(lowered, 10))
+    assert len(every) == 3  # x in layer 0 or 1, and y behind it
+    for layers in every:
+        check_order(lowered, layers)
+
+
 # merge
 
 
@@ -251,12 +268,13 @@ def test_numbers_that_are_always_read_together_become_one():
     first = NeuronPart([({"p": 1.0}, {"x": 1.0})], HERE)
     second = HeadPart((), HERE, [({"p": 1.0}, {"y": 1.0})])
     answer = NeuronPart([({"x": 2.0, "y": 6.0}, {PLANE[0]: 1.0})], HERE)
-    lowered = Lowered({"p": Column("position", (0.0, 1.0))}, dict.fromkeys("pxy", (0.0, 1.0)), [first, second, answer])
+    bounds = dict.fromkeys("pxy", (-1.0, 1.0))
+    lowered = Lowered({"p": Column("position", (0.0, 1.0))}, bounds, [first, second, answer])
     whole, layers = merged(lowered, scheduled(lowered))
     assert whole.bounds.keys() < lowered.bounds.keys()
     (kept,) = whole.bounds.keys() - {"p"}
     factor = 3.0 if kept == "x" else 1 / 3
-    assert whole.bounds[kept] == pytest.approx((0.0, 1 + factor))
+    assert whole.bounds[kept] == pytest.approx((-1 - factor, 1 + factor))
     assert all(reads_of(part) <= {"p", kept} for layer in layers for part in layer.neurons)
     assert {"x", "y"} <= lowered.bounds.keys()  # what was given is as it was
     assert answer.rows[0][0] == {"x": 2.0, "y": 6.0}

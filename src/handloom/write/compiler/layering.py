@@ -80,16 +80,13 @@ class Order:
         self.before = [[j for j in every if writes[j] & reads[i]] for i in every]
         self.after = [[j for j in every if writes[i] & reads[j]] for i in every]
         self.answers = [i for i in every if answers(parts[i])]
-        self.of_token = [bool(reads[i] & set(PLANE)) for i in every]
 
     def moves(self, times: Times) -> Iterator[Times]:
-        """The times with one part moved elsewhere; an answer stays at the end, and who reads the token before it."""
+        """The times with one part moved elsewhere; an answer stays at the end, behind all that read the token."""
         end = max(times, default=0)
         for i, time in enumerate(times):
             low = 1 + max((times[j] for j in self.before[i]), default=-1)
             high = min((times[j] - 1 for j in self.after[i]), default=end)
-            if self.of_token[i]:
-                high = min([high, *(times[j] for j in self.answers)])
             for new in range(low, high + 1):
                 if new % 2 == time % 2 and new != time and i not in self.answers:
                     yield (*times[:i], new, *times[i + 1 :])

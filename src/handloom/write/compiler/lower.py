@@ -311,6 +311,8 @@ class Lowering:
         """A head gives 1/(1 + n), the first token's share; neurons make n of it."""
         numbers = np.array([[self.plain(value, n)] for n in self.ranges.values[value]])
         hinged = fewest_hinges(1 / (1 + numbers), numbers)
+        if not len(hinged.at):  # it never holds
+            return plus(one=float(hinged.constant[0]))
         hinged = flat_around(hinged, 1 / (1 + numbers), numbers) if self.restored(value) else hinged
         name = self.new(self.name(value), *(float(n) for n in (numbers - hinged.constant)[:, 0]))
         self.add_neurons(value, hinged, [self.share(value)], (name,))
