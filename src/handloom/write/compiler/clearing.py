@@ -1,4 +1,4 @@
-"""Neurons that clear a dimension: what stood in it is gone, and with it all errors that it had.
+"""NeuronWeights that clear a dimension: what stood in it is gone, and with it all errors that it had.
 
 They read the number x that stands there, and take it away: x + Σ w · relu(α x + ζ), where ζ is what else they read,
 next to nothing. Whatever x is between its bounds, little is left. That is an error, and no table any more.
@@ -8,13 +8,13 @@ import numpy as np
 
 from handloom.core import HandloomError
 from handloom.core.arrays import Array
-from handloom.write.compiler.activations import Neurons
+from handloom.write.compiler.neuron_cases import NeuronWeights
 from handloom.write.compiler.streams import TINY, Streams, U, rounding
 
 CLEAR = 1e-2  # of what stood in a dimension: with less than this left, it is cleared
 
 
-def cleared(streams: Streams, neurons: Neurons, eps: float) -> dict[int, float] | None:
+def cleared(streams: Streams, neurons: NeuronWeights, eps: float) -> dict[int, float] | None:
     """The dimensions that neurons clear, and how much is left in each; None if they do anything else."""
     if not (np.count_nonzero(neurons.writes, axis=1) == 1).all():
         return None
@@ -29,7 +29,7 @@ def cleared(streams: Streams, neurons: Neurons, eps: float) -> dict[int, float] 
     return found
 
 
-def left_between(streams: Streams, neurons: Neurons, d: int, low: float, high: float, eps: float) -> float:
+def left_between(streams: Streams, neurons: NeuronWeights, d: int, low: float, high: float, eps: float) -> float:
     """The most that is left of a number between two bounds, in one dimension that these neurons write."""
     norm, w = streams.norm(eps), neurons.writes[:, d]
     other = neurons.reads.copy()

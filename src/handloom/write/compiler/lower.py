@@ -71,7 +71,7 @@ class Lowering:
         self.heads: dict[Any, HeadPart] = {}
         self.times: dict[str, int] = {}  # when each number is known, in half layers
         self.levels = levels
-        self.compared = {one for value in ranges.values for one in compared_in(value)}
+        self.compared = ranges.compared()
         self.middle = (ranges.block - 1) / 2
 
     # numbers
@@ -310,10 +310,9 @@ class Lowering:
     def counted(self, value: Count) -> dict[str, float]:
         """A head gives 1/(1 + n), the first token's share; neurons make n of it."""
         numbers = np.array([[self.plain(value, n)] for n in self.ranges.values[value]])
-        hinged = fewest_hinges(1 / (1 + numbers), numbers)
+        hinged = self.least(value, 1 / (1 + numbers), numbers, False)
         if not len(hinged.at):  # it never holds
             return plus(one=float(hinged.constant[0]))
-        hinged = flat_around(hinged, 1 / (1 + numbers), numbers) if self.restored(value) else hinged
         name = self.new(self.name(value), *(float(n) for n in (numbers - hinged.constant)[:, 0]))
         self.add_neurons(value, hinged, [self.share(value)], (name,))
         return plus({name: 1.0}, one=float(hinged.constant[0]))
@@ -355,25 +354,19 @@ class Lowering:
     def hinged(self, value: Map, linear: bool = True) -> tuple[Hinged, list[Read]]:
         """A map as hinges, and the reads of its arguments. A count alone is taken as the share that its head gives."""
         cases = self.ranges.cases(value)
-        results = [self.result(value, one) for one in cases.values()]
+        results = np.array([self.result(value, one) for one in cases.values()])
         if len(value.arguments) == 1 and (mean := value.arguments[0]) in self.totals:
             return fewest_hinges(*self.of_sign(value, mean, self.result)), [self.number(mean)]
         arguments = np.array([[self.plain(value, one) for one in given] for given in cases])
         if len(value.arguments) == 1 and isinstance(value.arguments[0], Count):
-            shares = 1 / (1 + arguments)
-            hinged = fewest_hinges(shares, np.array(results))
-            hinged = flat_around(hinged, shares, np.array(results)) if self.restored(value) else hinged
-            return hinged, [self.share(value.arguments[0])]
-        if self.restored(value):
-            hinged = fewest_hinges(arguments, np.array(results))
-            return flat_around(hinged, arguments, np.array(results)), [self.number(one) for one in value.arguments]
-        least = with_a_linear_part if linear and np.shape(results)[1] == 1 else fewest_hinges
-        return least(arguments, np.array(results)), [self.number(one) for one in value.arguments]
+            return self.least(value, 1 / (1 + arguments), results, False), [self.share(value.arguments[0])]
+        return self.least(value, arguments, results, linear), [self.number(one) for one in value.arguments]
 
-    def restored(self, value: Value) -> bool:
-        """Whether errors of what a function is computed from must not pass it: of counts that are compared, where they
-        are compared with many others."""
-        return value in self.compared and self.ranges.block > SHORT
+    def least(self, value: Value, arguments: Array, results: Array, linear: bool) -> Hinged:
+        """The hinges of a function; if heads compare it with many others, none that errors of its arguments pass."""
+        if value in self.compared and self.ranges.block > SHORT:
+            return flat_around(fewest_hinges(arguments, results), arguments, results)
+        return (with_a_linear_part if linear and results.shape[1] == 1 else fewest_hinges)(arguments, results)
 
     def of_sign(self, value: Map, mean: Value, result: Callable[[Map, Plain], Any]) -> tuple[Array, Array]:
         """Where a function of a mean's sign must be right, and what it gives there."""
@@ -394,14 +387,6 @@ class Lowering:
             rows.append((read, plus(dict(zip(targets, map(float, change), strict=True)))))
         self.lowered.parts.append(NeuronPart(rows, value.line, value))
         self.written(dict.fromkeys(targets, 1.0), self.when((read for read, _ in rows), True))
-
-
-def compared_in(value: Value) -> list[Value | None]:
-    """What a head compares as numbers: the points of its condition, there and here, and what it orders by."""
-    if not isinstance(value, Select | Count):
-        return []
-    points = [point for there, here, _ in value.where.circles for point in (*there, *here)]
-    return [*points, value.by if isinstance(value, Select) else None]
 
 
 def affine(known: Mapping[str, Array], wanted: Array) -> dict[str, float] | None:

@@ -21,13 +21,13 @@ from handloom.core.arrays import Array
 from handloom.core.callbacks import Progress
 from handloom.core.errors import shown
 from handloom.tasks.certificate import Certificate
-from handloom.write.compiler.activations import Activations, Neurons
 from handloom.write.compiler.cases import Domain, Domains, unproven
 from handloom.write.compiler.clearing import cleared
 from handloom.write.compiler.compile import CompilePlan, plans
 from handloom.write.compiler.fetching import Fetching, Move
 from handloom.write.compiler.interpreter import ProgramRun, mapped
 from handloom.write.compiler.layering import LayerParts
+from handloom.write.compiler.neuron_cases import Activations, NeuronWeights
 from handloom.write.compiler.place import most_neurons
 from handloom.write.compiler.ranges import one_token
 from handloom.write.compiler.selections import HeadWeights
@@ -154,7 +154,7 @@ class Proof:
             return
         writes = self.flat[f"layers.{i}.W_out"]
         reads = self.flat[f"layers.{i}.ln2.w"][:, None] * self.flat[f"layers.{i}.W_in"]
-        every = Neurons(reads, writes, np.count_nonzero(writes, axis=0))
+        every = NeuronWeights(reads, writes, np.count_nonzero(writes, axis=0))
         signals, start = list[Signal](), 0
         promised = self.promised() if i == len(self.plan.layers) - 1 else {}  # what they write is the answer
         left: dict[int, float] = {}

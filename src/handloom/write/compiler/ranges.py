@@ -63,6 +63,12 @@ class Ranges:
         assert where.key is not None
         return bool(computed(where.key, {bases(where.key)[0]: token}))
 
+    def compared(self) -> frozenset[Value]:
+        """What heads compare as numbers: the points of their conditions, there and here, and what they order by."""
+        heads = [value for value in self.values if isinstance(value, Select | Count)]
+        points = (point for head in heads for there, here, _ in head.where.circles for point in (*there, *here))
+        return frozenset([*points, *(one.by for one in heads if isinstance(one, Select) and one.by is not None)])
+
     def cases(self, value: Map) -> Cases:
         if value not in self.known_cases:
             self.known_cases[value] = self.all_cases(value)

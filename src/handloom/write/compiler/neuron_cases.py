@@ -22,7 +22,7 @@ SMALL = 1e-6  # of what a neuron reads: less than this is part of the error
 
 
 @dataclass(frozen=True)
-class Neurons:
+class NeuronWeights:
     """What neurons read of the stream behind a norm, (D, F), what they write, (F, D), how many numbers are added to
     each dimension, (D,)."""
 
@@ -30,8 +30,8 @@ class Neurons:
     writes: Array
     terms: Array
 
-    def __getitem__(self, some: Array) -> "Neurons":
-        return Neurons(self.reads[:, some], self.writes[some], self.terms)
+    def __getitem__(self, some: Array) -> "NeuronWeights":
+        return NeuronWeights(self.reads[:, some], self.writes[some], self.terms)
 
 
 class Activations:
@@ -40,7 +40,9 @@ class Activations:
     def __init__(self, plan: CompilePlan, domains: Domains, eps: float) -> None:
         self.plan, self.domains, self.eps = plan, domains, eps
 
-    def groups(self, streams: Streams, part: NeuronPart, neurons: Neurons) -> Iterator[tuple[list[Value], Neurons]]:
+    def groups(
+        self, streams: Streams, part: NeuronPart, neurons: NeuronWeights
+    ) -> Iterator[tuple[list[Value], NeuronWeights]]:
         """Neurons that are functions of the same variables: those of a value's arguments, or, where they clear, of what
         they read."""
         if part.value is not None:
@@ -51,7 +53,7 @@ class Activations:
             yield streams.seen_by(one.reads, self.eps), one
 
     def written(
-        self, streams: Streams, neurons: Neurons, keys: list[Value], value: Value | None, promised: Domain
+        self, streams: Streams, neurons: NeuronWeights, keys: list[Value], value: Value | None, promised: Domain
     ) -> Signal:
         """What neurons write, as a function of what they compute, or of what they read."""
         norm, base, c, apart, more = one_read(streams, neurons.reads, self.eps)
@@ -114,7 +116,7 @@ def one_read(streams: Streams, reads: Array, eps: float) -> tuple[Norm, Array, A
     return norm, base, c, apart, more
 
 
-def along_one_read(neurons: Neurons, c: Array, own: Array, every: Array, errors: Array) -> Array:
+def along_one_read(neurons: NeuronWeights, c: Array, own: Array, every: Array, errors: Array) -> Array:
     """How wrong what neurons write can be, (n, D), that all read one number s, as c · s + b, and round by their own.
     The first column of what is read, and of its errors, is s; the others are b."""
     s, error, b, sizes = every[:, :1], errors[:, :1], every[:, 1:], np.abs(neurons.writes)
@@ -125,7 +127,7 @@ def along_one_read(neurons: Neurons, c: Array, own: Array, every: Array, errors:
     return wrong
 
 
-def rounded(neurons: Neurons, active: Array, errors: Array, factor: float) -> Array:
+def rounded(neurons: NeuronWeights, active: Array, errors: Array, factor: float) -> Array:
     """What is rounded where neurons (n, F) write, (n, D), and how much the factor of their position changes."""
     sizes = active + errors
     not_too_large(sizes @ np.abs(neurons.writes))
