@@ -128,8 +128,7 @@ def through(s: Array, values: Array, multiples: tuple[float, ...]) -> Hinged | N
     if not np.array_equal(y[index], values):
         return None
     slopes = np.diff(y, axis=0) / np.diff(points)[:, None]  # (n − 1, k)
-    flat = np.flatnonzero(~slopes.any(axis=1))
-    base = int(flat[0]) if len(flat) else -1  # the flat segment that all begins from, or the left of the first point
+    base = quietest(slopes)
     around = np.vstack([np.zeros_like(y[:1]), slopes]) if base < 0 else slopes
     shift = 1 if base < 0 else 0  # around[i + shift] is the slope to the right of point i
     left, right = around[:-1], around[1:]  # of the points from 1 − shift
@@ -139,6 +138,16 @@ def through(s: Array, values: Array, multiples: tuple[float, ...]) -> Hinged | N
     constant = y[max(base, 0)]
     hinged = Hinged(multiples, points[i], side, right[turns] - left[turns], constant)
     return with_flat_steps(hinged, points, i, base)
+
+
+def quietest(slopes: Array) -> int:
+    """The flat segment that all begins from, so that the neurons which are on anywhere add up to least: each rounds on
+    its own. −1, the left of the first point, if no segment is flat."""
+    flat = np.flatnonzero(~slopes.any(axis=1))
+    turns = np.cumsum(np.abs(np.diff(slopes, axis=0)).max(1, initial=0.0))  # up to each segment but the first
+    before = np.concatenate([[0.0], turns])
+    most = np.maximum(before, before[-1] - before)[flat]
+    return int(flat[most.argmin()]) if len(flat) else -1
 
 
 def with_flat_steps(hinged: Hinged, points: Array, i: Array, base: int) -> Hinged:

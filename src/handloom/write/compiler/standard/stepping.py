@@ -95,9 +95,14 @@ def scratch_addition(digits: int = 10) -> TokenProgram:
         total, over = sum_of_digits()
         fetched = at(2 * find(">") - position - 1, apply(two_more, token))
         answers = (">", 1, *range(10), END)
-        return apply(
-            lambda s, over: answers[min(s, len(answers) - 1)] if over else min(s, 19) % 10, total + fetched, over
-        )
+
+        def answer(s: int, over: bool) -> object:
+            """Two digits add up to 19 at most; beyond, all is the same up to the first answer behind them."""
+            if over:
+                return answers[min(s, len(answers) - 1)]
+            return s % 10 if s < 20 else answers[0]
+
+        return apply(answer, total + fetched, over)
 
     return scratch_addition
 
