@@ -70,6 +70,28 @@ def test_a_function_has_no_cases_where_it_gives_none():
     assert set(ranges_of(half, TOKENS, 4).values[half]) == {0, 1}
 
 
+def means_of(answer, n):
+    known = program(asks=f"[ab]{{1,{n}}}", steps=1)(lambda: answer).ranges
+    return {value: known.values[value] for value in known.values if isinstance(value, Select)}
+
+
+def test_of_a_mean_with_many_values_whose_sign_alone_is_used_the_ends_are_known():
+    step = apply(lambda text: {"a": 1, "b": -1}.get(text, 0), token)
+    (found,) = means_of(choose(mean(step) > 0, "a", "b"), 127).values()
+    assert found == (-1, Fraction(-1, 128), 0, Fraction(1, 128), 1)
+    (found,) = means_of(choose(mean(step) > 0, "a", "b"), 40).values()
+    assert len(found) > 900
+
+
+def test_a_mean_that_is_used_in_another_way_too_has_all_its_values():
+    step = apply(lambda text: {"a": 1, "b": -1}.get(text, 0), token)
+    balance = mean(step)
+    with pytest.raises(hl.HandloomError, match="more than 8,192 values"):
+        means_of(choose((balance > 0) & (2 * balance < 1), "a", "b"), 127)
+    with pytest.raises(hl.HandloomError, match="more than 8,192 values"):
+        means_of(balance, 127)
+
+
 # rewrite
 
 
@@ -192,6 +214,14 @@ def test_small_functions_take_as_few_neurons_as_known(function, neurons):
     hinged = fewest_hinges(cases, values)
     assert len(hinged.at) <= neurons
     assert np.allclose(hinged(cases), values)
+
+
+def test_neurons_begin_from_the_flat_segment_where_fewest_are_on_at_once():
+    steps = np.repeat(np.arange(9.0), 3)[:, None]
+    hinged = fewest_hinges(np.arange(27.0)[:, None], steps)
+    on = hinged.side * (np.arange(27.0)[:, None] - hinged.at) > 0
+    assert on.sum(1).max() == 8  # of 16, on either side of the middle
+    assert np.allclose(hinged(np.arange(27.0)[:, None]), steps)
 
 
 # scheduling

@@ -97,7 +97,7 @@ BARS = {
     "parity:n=10": 700,
     "automaton:n=8": 1_300,
     "addition:digits=10": 1_800,
-    "scratch-addition:digits=10": 2_800,
+    "scratch-addition:digits=10": 2_880,
     "sort:n=10,digits=10": 3_400,
     "sort-unique:n=5,digits=4": 2_200,
     "shuffle-dyck-2:n=5": 300,

@@ -113,14 +113,14 @@ class Grid:
         return self.codes[value]
 
     def function(self, value: Value) -> Callable[..., Any]:
-        """What computes a value from its inputs; of a total the sign is enough."""
+        """What computes a value from its inputs; of some means the sign is enough."""
         if isinstance(value, Linear):
             return lambda *given: linear(value, given)
         if not isinstance(value, Map):
             raise unproven("a variable is read that nothing was shown to write")
-        if len(value.arguments) == 1 and value.arguments[0] in self.domains.totals:
+        if len(value.arguments) == 1 and value.arguments[0] in self.domains.ranges.signs:
             signs = by_sign(value, value.arguments[0], self.domains.ranges)
-            assert signs is not None, "totals are used by their signs"
+            assert signs is not None, "such a mean is used by its sign"
             return lambda total: signs.get(sign(total))
         return lambda *given: mapped(value, given)
 

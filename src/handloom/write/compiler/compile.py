@@ -14,7 +14,7 @@ store       the program goes into the notes, with the cost of its lines       st
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -104,6 +104,7 @@ def planned(program: TokenProgram, codes: Codes, answer: Value, ranges: Ranges) 
     once = frozenset(t for t in ranges.tokens if t != END and t not in said and program.asked.most(t) <= 1)
     beside = looked_for(program.answer, program.ranges)
     totals = totals_of(answer, ranges)
+    ranges = replace(ranges, signs=ranges.signs | totals)
     always = frozenset(t for t in program.asked.alphabet if program.asked.always(t))
     lowering = Lowering(ranges, codes, program.names, looks_of, once, beside, uses_of(answer), totals, always)
     say(lowering, answer)

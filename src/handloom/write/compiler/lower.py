@@ -355,7 +355,7 @@ class Lowering:
         """A map as hinges, and the reads of its arguments. A count alone is taken as the share that its head gives."""
         cases = self.ranges.cases(value)
         results = np.array([self.result(value, one) for one in cases.values()])
-        if len(value.arguments) == 1 and (mean := value.arguments[0]) in self.totals:
+        if len(value.arguments) == 1 and (mean := value.arguments[0]) in self.ranges.signs:
             return fewest_hinges(*self.of_sign(value, mean, self.result)), [self.number(mean)]
         arguments = np.array([[self.plain(value, one) for one in given] for given in cases])
         if len(value.arguments) == 1 and isinstance(value.arguments[0], Count):

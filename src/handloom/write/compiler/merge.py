@@ -1,7 +1,7 @@
 """Merging: a number that is only ever read together with another one, in one proportion, is added to it instead.
 
-`step + 13 · below` is read as a whole, and step is not read alone once `below` is known: so `below` is written where
-step is, thirteen times, and takes no dimension of its own.
+`step + 2 · below` is read as a whole, and step is not read alone once `below` is known: so `below` is written where
+step is, twice, and takes no dimension of its own.
 """
 
 from collections.abc import Iterator, Sequence

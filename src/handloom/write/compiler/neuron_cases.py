@@ -58,21 +58,26 @@ class Activations:
         """What neurons write, as a function of what they compute, or of what they read."""
         norm, base, c, apart, more = one_read(streams, neurons.reads, self.eps)
         found = streams.read(np.hstack([neurons.reads, base, apart]), self.eps, keys, promised)
-        total = len(keys) == 1 and keys[0] in self.plan.totals
-        found = with_turns(found, len(c)) if total else found
+        signs = self.plan.ranges.signs
+        by_sign = not signs.isdisjoint(keys)
+        if by_sign and (len(keys) > 1 or value is None):
+            raise unproven("neurons read a mean of which only the sign is known")
+        found = with_turns(found, len(c)) if by_sign else found
         every, errors = np.vstack([found.values, found.first]), np.vstack([found.errors, found.first_error])
         own = (rounding(neurons.reads, norm.sizes) + more) / norm.sigma  # (F,)
         wrong = along_one_read(neurons, c, own, every[:, len(c) :], errors[:, len(c) :])
         every, errors = every[:, : len(c)], errors[:, : len(c)]
         wrong = np.minimum(wrong, (errors * (every > -2 * errors)) @ np.abs(neurons.writes))
         wrong += rounded(neurons, np.maximum(every, 0), errors, found.factor)
-        if total:  # what is between two cases is one too
+        if by_sign:  # what is between two cases is one too
             wrong[:-1] = wrong[:-1].max(0)
         active = np.maximum(every, 0)
         cases = {case: row for row, case in enumerate(found.cases)}
         signal = Signal(tuple(keys), cases, active[:-1], neurons.writes, active[-1], wrong[:-1], wrong[-1])
         if value is not None and value in self.domains.of and isinstance(value, Map):
-            return self.as_value(value, found.cases, signal)
+            signal = self.as_value(value, found.cases, signal)
+        if by_sign and signal.key[0] is keys[0]:
+            raise unproven("what neurons write differs for means of one sign")
         return signal
 
     def as_value(self, value: Map, cases: list[tuple[Plain, ...]], signal: Signal) -> Signal:
@@ -137,7 +142,7 @@ def rounded(neurons: NeuronWeights, active: Array, errors: Array, factor: float)
 
 
 def with_turns(found: Reads, count: int) -> Reads:
-    """Reads of a total with the points where one of `count` neurons turns on: between these, what they write is linear,
+    """Reads of a mean with the points where one of `count` neurons turns on: between these, what they write is linear,
     and all that is read is as wrong as anywhere."""
     order = np.argsort([float(case[0]) for case in found.cases])
     cases, values = [found.cases[i] for i in order], found.values[order]

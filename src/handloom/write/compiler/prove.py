@@ -13,6 +13,7 @@ than the block.
 """
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -29,13 +30,13 @@ from handloom.write.compiler.interpreter import ProgramRun, mapped
 from handloom.write.compiler.layering import LayerParts
 from handloom.write.compiler.neuron_cases import Activations, NeuronWeights
 from handloom.write.compiler.place import most_neurons
-from handloom.write.compiler.ranges import one_token
+from handloom.write.compiler.ranges import Ranges, one_token
 from handloom.write.compiler.selections import HeadWeights
 from handloom.write.compiler.signals import Cases, Signal
 from handloom.write.compiler.source import TokenProgram
 from handloom.write.compiler.stored import stored_program
 from handloom.write.compiler.streams import FEW_CASES, Streams, U, distinct, rounding
-from handloom.write.compiler.values import END, Constant, Map, Position, Select, Token, token_of
+from handloom.write.compiler.values import END, Constant, Map, Position, Select, Token, Value, token_of
 
 HOW = "all cases of every part, with rounding"
 RUNS = 40  # inputs on which the rewritten program is compared with the original one
@@ -77,7 +78,6 @@ def check_rewriting(program: TokenProgram, plan: CompilePlan) -> None:
     """Raise an error if the rewritten program has another answer anywhere, or a value out of its range, on some inputs:
     the shortest, the longest and random ones."""
     every = list(program.samples())
-    known = {value: set(found) for value, found in plan.ranges.values.items()}
     run, new = ProgramRun(program.answer, program.order), ProgramRun(plan.answer)
     for word in every[:: max(1, len(every) // RUNS)]:
         tokens = (END, *word, *program.answers(word)[:-1])
@@ -87,8 +87,16 @@ def check_rewriting(program: TokenProgram, plan: CompilePlan) -> None:
                 one.append(token)
         if list(map(token_of, run.answers)) != list(map(token_of, new.answers)):
             raise unproven(f"rewritten, the program has another answer to {shown(word)}")
-        if any(value in known and not known[value].issuperset(column) for value, column in new.columns.items()):
+        if any(out_of_range(value, column, plan.ranges) for value, column in new.columns.items()):
             raise unproven(f"a value is out of its range on {shown(word)}")
+
+
+def out_of_range(value: Value, column: list[Any], ranges: Ranges) -> bool:
+    """Whether some of a value's numbers are not in its range; of some means that has only the ends."""
+    found = ranges.values.get(value, column)
+    if value in ranges.signs:
+        return min(column) < min(found) or max(column) > max(found)
+    return not set(found).issuperset(column)
 
 
 def fits(plan: CompilePlan, model: Model) -> bool:

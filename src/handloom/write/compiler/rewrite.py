@@ -86,7 +86,7 @@ class Rewriting:
             return value
         texts = [any(isinstance(one, str) for one in self.ranges.values[argument]) for argument in value.arguments]
         if not any(texts):
-            return replace_map(value, value.function, tuple(map(self.new, value.arguments)))
+            return replace(value, arguments=tuple(map(self.new, value.arguments)))
 
         def function(*given: Any) -> Any:
             every = zip(given, texts, value.arguments, strict=True)
@@ -144,7 +144,7 @@ def numbered(value: Value, numbers: Mapping[Plain, int]) -> Value:
         otherwise = None if value.otherwise is None else numbers[value.otherwise]
         return replace(value, value=numbered(value.value, numbers), otherwise=otherwise)
     if isinstance(value, Map) and not is_column(value):
-        return replace_map(value, numbering(value, numbers), value.arguments)
+        return replace(value, function=numbering(value, numbers))
     return Map(numbers.__getitem__, (value,), line=value.line)
 
 

@@ -57,7 +57,7 @@ def say_computed(lowering: Lowering, value: Map | Linear) -> None:
         arguments, reads = 1 / (1 + arguments), [lowering.share(value.arguments[0])]
     else:
         reads = [lowering.number(one) for one in value.arguments]
-    if value.arguments[0] in lowering.totals:
+    if value.arguments[0] in lowering.ranges.signs:
         arguments, codes = lowering.of_sign(
             value, value.arguments[0], lambda _, one: lowering.codes.answer(token_of(one))
         )

@@ -67,7 +67,7 @@ def dyck_1(n: int = 12) -> TokenProgram:
     def dyck_1() -> Any:
         step = apply(lambda text: {"(": 1, ")": -1}.get(text, 0), token)
         below = mean(step) < 0
-        wrong = mean(step + (n + 1) * below)  # in the end as many open as close, and never fewer
+        wrong = mean(step + 2 * below)  # a walk that ends at −k was below 0 at k positions or more
         return choose(wrong > 0, "N", "Y")
 
     return dyck_1
@@ -81,7 +81,7 @@ def shuffle_dyck_2(n: int = 5) -> TokenProgram:
         step = apply(lambda text: {"(": 1, "[": 1, ")": -1, "]": -1}.get(text, 0), token)
         square = apply(lambda text: int(text in ("[", "]")), token)
         below = mean(step, where=there(square) == square) < 0
-        wrong = mean(step + (n + 1) * below)
+        wrong = mean(step + 2 * below)  # as in dyck-1, for each kind
         return choose(wrong > 0, "N", "Y")
 
     return shuffle_dyck_2
