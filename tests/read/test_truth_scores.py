@@ -111,10 +111,10 @@ def test_turning_the_stream_changes_no_score(method):
     same_scores(method, model, hl.transforms.rotate(hl.transforms.layer_to_rms(model), rotation))
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", [name for name in METHODS if name != "acdc"])  # which prunes in the order of heads
 def test_reordering_heads_and_neurons_reorders_the_scores(method):
-    model = hl.program("modular-sum").astype(np.float64)
-    order = [2, 0, 1]
+    model = hl.program("lookup").astype(np.float64)
+    order = [2, 0, 4, 1, 3]
     changed = hl.transforms.permute_heads(model, 0, order)
     changed = hl.transforms.permute_neurons(changed, 0, np.arange(model.config.d_ff)[::-1])
     names = {f"0.{old}": f"0.{new}" for new, old in enumerate(order)}

@@ -101,7 +101,7 @@ def test_the_drawing_of_an_architecture_says_what_is_gated_and_shared():
 
 
 def test_a_head_whose_shared_values_are_zero_is_not_used():
-    model = random_model(Config(vocab=5, block=4, d_model=6, layers=1, heads=4, d_head=2, kv_heads=2))
+    model = random_model(Config(vocab=5, block=4, d_model=6, layers=1, heads=4, d_head=2, kv_heads=2, biases=()))
     values = model.flat["layers.0.W_V"].copy()
     values[1] = 0.0
     words = head_words(model.with_(params=model.flat | {"layers.0.W_V": values}))

@@ -74,6 +74,8 @@ def has(config: Config, name: str) -> bool:
 
 def match(pattern: object, known: dict[str, str]) -> list[str]:
     """The sites that a name, or a pattern such as `*.pattern`, stands for."""
+    if isinstance(pattern, str) and pattern in known:  # no need to look at all others
+        return [pattern]
     found = [site for site in known if isinstance(pattern, str) and fnmatchcase(site, pattern)]
     if not found:
         raise HandloomError(f"no site {shown(pattern)} in this model; its sites are {listed(known)}")

@@ -84,7 +84,7 @@ def compute(
         x = x + tap("pos_embed", position_rows(config, p, ids, past).to(x.dtype).expand_as(x))
     for i, layer in enumerate(p["layers"]):
         x = transformer_layer(config, layer, x, i, tap, past, last if i == config.layers - 1 else None)
-    x = norm(config, p.get("ln_final"), tap("resid_final", at_end(x, last)), "ln_final", tap)
+    x = normed(config, p.get("ln_final"), tap("resid_final", at_end(x, last)), "ln_final", tap)
     logits = F.linear(x, W_E if config.tied else p["W_U"].T, p.get("b_U"))
     return tap("logits", logits), tap.trace
 
@@ -103,13 +103,13 @@ def transformer_layer(
     ln1, ln2 = p.get("ln1"), p.get("ln2")
     x = tap(f"{i}.resid_pre", x)
     if config.place == "pre":
-        x = x + attention(config, p, norm(config, ln1, x, f"{i}.ln1", tap), i, tap, past)
+        x = x + attention(config, p, normed(config, ln1, x, f"{i}.ln1", tap), i, tap, past)
         x = at_end(tap(f"{i}.resid_mid", x), last)
-        x = x + mlp(config, p, norm(config, ln2, x, f"{i}.ln2", tap), i, tap)
+        x = x + mlp(config, p, normed(config, ln2, x, f"{i}.ln2", tap), i, tap)
     else:
-        x = norm(config, ln1, x + attention(config, p, x, i, tap, past), f"{i}.ln1", tap)
+        x = normed(config, ln1, x + attention(config, p, x, i, tap, past), f"{i}.ln1", tap)
         x = at_end(tap(f"{i}.resid_mid", x), last)
-        x = norm(config, ln2, x + mlp(config, p, x, i, tap), f"{i}.ln2", tap)
+        x = normed(config, ln2, x + mlp(config, p, x, i, tap), f"{i}.ln2", tap)
     return tap(f"{i}.resid_post", x)
 
 
@@ -117,7 +117,7 @@ def at_end(x: Tensor, last: int | None) -> Tensor:
     return x if last is None else x[..., -last:, :]
 
 
-def norm(config: Config, p: Params | None, x: Tensor, site: str, tap: Tap) -> Tensor:
+def normed(config: Config, p: Params | None, x: Tensor, site: str, tap: Tap) -> Tensor:
     if p is None:
         return x
     eps = config.eps or torch.finfo(x.dtype).tiny
@@ -138,8 +138,8 @@ def attention(config: Config, p: Params, x: Tensor, i: int, tap: Tap, past: Past
         q, k, v = (tap(f"{i}.{name}", value) for name, value in zip("qkv", project(config, p, x), strict=True))
         if config.positions == "rotary":
             cos, sin = turns(config, x, past)
-            q = tap(f"{i}.rot_q", rotate(q, cos, sin))
-            k = tap(f"{i}.rot_k", rotate(k, cos, sin))
+            q = tap(f"{i}.rot_q", rotated(q, cos, sin))
+            k = tap(f"{i}.rot_k", rotated(k, cos, sin))
         z = tap(f"{i}.z", attend(config, q, k, v, i, tap, past))  # (B, H, T, K)
         if tap.touches(f"{i}.result"):
             out = tap(f"{i}.result", z @ p["W_O"]).sum(-3)
@@ -153,13 +153,13 @@ def attention(config: Config, p: Params, x: Tensor, i: int, tap: Tap, past: Past
 
 def project(config: Config, p: Params, x: Tensor) -> tuple[Tensor, ...]:
     """Queries (B, H, T, K), keys and values (B, G, T, K), out of one matrix product."""
-    W, b = p.get("fused") or fused(p)
+    W, b = p.get("fused") or fused_weights(p)
     H, G = config.heads, config.groups
     heads = F.linear(x, W, b).unflatten(-1, (H + 2 * G, config.d_head))  # (B, T, H + 2G, K)
     return tuple(part.transpose(-3, -2) for part in heads.split((H, G, G), -2))
 
 
-def fused(p: Params) -> tuple[Tensor, Tensor | None]:
+def fused_weights(p: Params) -> tuple[Tensor, Tensor | None]:
     """W_Q, W_K and W_V as one matrix, ((H + 2G)·K, D), and their biases as one vector."""
     W = torch.cat([p["W_Q"], p["W_K"], p["W_V"]]).transpose(1, 2).flatten(0, 1)
     return W, torch.cat([p["b_Q"], p["b_K"], p["b_V"]]).flatten() if "b_Q" in p else None
@@ -268,7 +268,7 @@ def turns(config: Config, x: Tensor, past: Past | None) -> tuple[Tensor, Tensor]
     return angles.cos().to(x.dtype), angles.sin().to(x.dtype)
 
 
-def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+def rotated(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     a, b = x.chunk(2, -1)
     return torch.cat([a * cos - b * sin, b * cos + a * sin], -1)
 
@@ -285,7 +285,7 @@ class Decoder:
     def __init__(self, model: Model) -> None:
         self.config, self.params = model.config, tensors(model)
         for layer in self.params["layers"]:
-            layer["fused"] = fused(layer)  # once, not at every step
+            layer["fused"] = fused_weights(layer)  # once, not at every step
         self.rows: list[int] = []
 
     def advance(self, rows: Sequence[int], tokens: Sequence[Sequence[int]]) -> Array:

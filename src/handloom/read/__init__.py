@@ -11,14 +11,20 @@ hl.read.direct_attribution(model, text)         # which parts wrote the answer
 hl.read.heads(model)                            # what each head looks at: "offset 1", "induction 3", "unused", …
 hl.read.periodic("runs/modular-addition-1")     # a Periodic: frequencies, and what they carry
 hl.read.dictionary(model, "1.resid_pre")        # a Dictionary: a sparse autoencoder, held against known directions
+hl.read.patch(model, clean, other)              # a Patching: which values restore the clean answer
+hl.read.ablate(model)                           # PartEffects: what each head and MLP does for the answers
+hl.read.edge_attribution(model, pairs)          # EdgeScores: an estimate for every edge
 """
 
+from handloom.read.ablation import PartEffects, ablate
 from handloom.read.answer import Step
 from handloom.read.attention import mean_attention, right_strings, strings_for
+from handloom.read.attribution import edge_attribution, node_attribution
 from handloom.read.circuit import Circuit, circuit
 from handloom.read.circuits import Circuits, HeadCircuits, circuits
 from handloom.read.composition import Composed, Composition, composition
 from handloom.read.dictionaries import Dictionary, dictionary
+from handloom.read.edge_scores import EdgeScores
 from handloom.read.explanation import Explanation, explain
 from handloom.read.film_strip import FilmStrip, film_strip
 from handloom.read.flow import flow
@@ -28,6 +34,7 @@ from handloom.read.looks import Look, effects, looks_between
 from handloom.read.matching import HeadMatch, HeadMatches, match_heads
 from handloom.read.overview import Overview, overview
 from handloom.read.part_names import direction_names
+from handloom.read.patching import Patching, patch, path_patch
 from handloom.read.paths import Path, Paths, paths
 from handloom.read.periodic import Periodic, periodic
 from handloom.read.shares import Shares, shares
@@ -41,6 +48,7 @@ __all__ = [
     "Composed",
     "Composition",
     "Dictionary",
+    "EdgeScores",
     "Explanation",
     "FilmStrip",
     "HeadCircuits",
@@ -52,6 +60,8 @@ __all__ = [
     "MethodScore",
     "NamedHead",
     "Overview",
+    "PartEffects",
+    "Patching",
     "Path",
     "Paths",
     "Periodic",
@@ -61,12 +71,14 @@ __all__ = [
     "Term",
     "VirtualHead",
     "VirtualHeads",
+    "ablate",
     "circuit",
     "circuits",
     "composition",
     "dictionary",
     "direct_attribution",
     "direction_names",
+    "edge_attribution",
     "effects",
     "explain",
     "film_strip",
@@ -76,7 +88,10 @@ __all__ = [
     "looks_between",
     "match_heads",
     "mean_attention",
+    "node_attribution",
     "overview",
+    "patch",
+    "path_patch",
     "paths",
     "periodic",
     "right_strings",

@@ -24,7 +24,7 @@ from handloom.core.registry import offered
 from handloom.core.sites import sites
 from handloom.core.trace import as_list
 from handloom.read.attention import fast_engine, to_numpy
-from handloom.read.inputs import Batch, Pairs, pairs_of
+from handloom.read.inputs import PairBatch, Pairs, pairs_of
 from handloom.read.metric import as_batches, margins
 
 WAYS = ("zero", "mean", "resample")
@@ -79,7 +79,7 @@ class PartEffects(Mapping[str, float]):
 def ablate(
     model: Model,
     parts: str | Iterable[str] | None = None,
-    pairs: "Pairs | Batch | None" = None,
+    pairs: "Pairs | PairBatch | None" = None,
     how: str = "zero",
     engine: str | None = None,
 ) -> PartEffects:
@@ -132,7 +132,7 @@ def parts_of(model: Model, parts: str | Iterable[str] | None) -> dict[str, Place
 class BatchAblation:
     """Runs on the clean rows of one batch, with what they and the other rows have at some sites."""
 
-    def __init__(self, model: Model, module: Any, batch: Batch, wanted: list[str]) -> None:
+    def __init__(self, model: Model, module: Any, batch: PairBatch, wanted: list[str]) -> None:
         self.model, self.module, self.batch = model, module, batch
         self.clean, self.other = (module.forward(model, ids, wanted)[1] for ids in (batch.clean, batch.other))
 

@@ -30,18 +30,19 @@ from handloom.core.params import Params
 from handloom.read.ablation import PartEffects
 from handloom.read.edge_scores import EdgeScores
 from handloom.read.graph import LOGITS, Graph
-from handloom.read.inputs import Batch, Pairs
+from handloom.read.inputs import PairBatch, Pairs
 from handloom.read.metric import as_batches
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-AT_ONCE = 4_000_000  # numbers that the sources write, computed together
+AT_ONCE = 2_000_000  # numbers that the sources write, computed together
+Parts = dict[str, tuple["Tensor", "Tensor | None"]]  # sites, with the weights (R, D, K) and biases of what is there
 MEANING = "change of the metric if the edge gets the other value"
 
 
 def edge_attribution(
-    model: Model, pairs: "Pairs | Batch", steps: int = 1, seed: int = 0, dtype: str = "float64"
+    model: Model, pairs: "Pairs | PairBatch", steps: int = 1, seed: int = 0, dtype: str = "float64"
 ) -> EdgeScores:
     """A number for each edge of the Graph: the change of the metric that a gradient predicts if the edge gets its value
     of the other run. `seed` shuffles the positions that `pos` gets."""
@@ -50,7 +51,7 @@ def edge_attribution(
 
 
 def node_attribution(
-    model: Model, pairs: "Pairs | Batch", steps: int = 1, seed: int = 0, dtype: str = "float64"
+    model: Model, pairs: "Pairs | PairBatch", steps: int = 1, seed: int = 0, dtype: str = "float64"
 ) -> PartEffects:
     """The same for all that a source writes: the sum over its edges."""
     run = Attribution(model, whole("steps", steps, 1), dtype)
@@ -60,12 +61,12 @@ def node_attribution(
     return PartEffects(sums, {}, run.metric, f"attribution with {steps} step{'s' if steps > 1 else ''}")
 
 
-class Receiver(NamedTuple):
-    """Where R receivers read: the site of their values y (R, N, K), which are linear in what a norm gives, with W
-    (R, K, D), in which gain and mean are folded, and c (R, K)."""
+class Receivers(NamedTuple):
+    """R receivers that read one stream: the sites of their values y (R, N, K), which are linear in what a norm gives,
+    with W (R, K, D), in which gain and mean are folded, and c (R, K)."""
 
     names: list[str]
-    site: str
+    sites: list[str]
     read: str  # the site of the stream in front of the norm
     W: "Tensor"
     c: "Tensor"
@@ -86,51 +87,49 @@ class Attribution:
 
     # what reads
 
-    def all_receivers(self) -> Iterator[Receiver]:
+    def all_receivers(self) -> Iterator[Receivers]:
         c = self.config
         for i, p in enumerate(self.p["layers"]):
-            for part, count in (("q", c.heads), ("k", c.groups), ("v", c.groups)) if c.heads else ():
-                names = [f"{i}.{h}.{part}" for h in range(count)]
-                weights = p[f"W_{part.upper()}"], p.get(f"b_{part.upper()}")
-                yield self.receiver(names, f"{i}.{part}", f"{i}.resid_pre", *weights, p.get("ln1"))
+            if c.heads:
+                counts = {"q": c.heads, "k": c.groups, "v": c.groups}
+                names = [f"{i}.{h}.{part}" for part, count in counts.items() for h in range(count)]
+                parts = {f"{i}.{part}": (p[f"W_{part.upper()}"], p.get(f"b_{part.upper()}")) for part in "qkv"}
+                yield self.receivers_of(names, f"{i}.resid_pre", parts, p.get("ln1"))
             for name in self.graph.mlps(i):
-                yield from self.behind_norm(name, f"{i}.ln2", f"{i}.resid_mid", p.get("ln2"), self.hidden(i, p))
-        W = self.p["W_E"].T if c.tied else self.p["W_U"]
-        plain = {"logits": (W, self.p.get("b_U"))}
-        yield from self.behind_norm(LOGITS, "ln_final", "resid_final", self.p.get("ln_final"), plain)
+                parts = self.behind(f"{i}.ln2", p.get("ln2")) or self.hidden(i, p)
+                yield self.receivers_of([name] * len(parts), f"{i}.resid_mid", parts, p.get("ln2"))
+        W, norm = self.p["W_E"].T if c.tied else self.p["W_U"], self.p.get("ln_final")
+        parts = self.behind("ln_final", norm) or {"logits": (W[None], self.p.get("b_U"))}
+        yield self.receivers_of([LOGITS], "resid_final", parts, norm)
 
-    def hidden(self, i: int, p: Params) -> dict[str, tuple["Tensor", "Tensor | None"]]:
-        """The sites of an MLP that read the stream, and their weights."""
-        sites = {"gate": "mlp_pre", "in": "mlp_pre_linear"} if self.config.gated else {"in": "mlp_pre"}
-        return {f"{i}.{site}": (p[f"W_{part}"], p.get(f"b_{part}")) for part, site in sites.items()}
-
-    def behind_norm(
-        self, name: str, site: str, read: str, norm: Params | None, plain: dict[str, tuple["Tensor", "Tensor | None"]]
-    ) -> Iterator[Receiver]:
-        """What alone reads a norm: the norm itself, as a diagonal matrix. Without norms, the sites that it computes."""
+    def behind(self, site: str, norm: Params | None) -> "Parts":
+        """What alone reads a norm may be taken to be the norm itself; nothing without norms."""
         import torch
 
-        if norm is not None:
-            eye = torch.eye(self.config.d_model, dtype=norm["w"].dtype, device=norm["w"].device)
-            plain = {site: (eye, None)}
-        for computed, (W, b) in plain.items():
-            yield self.receiver([name], computed, read, W[None], None if b is None else b[None], norm)
+        return {} if norm is None else {site: (torch.eye(self.config.d_model).to(norm["w"])[None], None)}
 
-    def receiver(
-        self, names: list[str], site: str, read: str, W: "Tensor", b: "Tensor | None", norm: Params | None
-    ) -> Receiver:
-        """With the norm's gain, bias and mean in its W (R, D, K) and c (R, K)."""
-        c = W.new_zeros(W.shape[0], W.shape[2]) if b is None else b
+    def hidden(self, i: int, p: Params) -> "Parts":
+        """The sites of an MLP that read the stream, and their weights."""
+        sites = {"gate": "mlp_pre", "in": "mlp_pre_linear"} if self.config.gated else {"in": "mlp_pre"}
+        return {f"{i}.{site}": (p[f"W_{part}"][None], p.get(f"b_{part}")) for part, site in sites.items()}
+
+    def receivers_of(self, names: list[str], read: str, parts: "Parts", norm: Params | None) -> Receivers:
+        """With the norm's gain, bias and mean in W and c."""
+        import torch
+
+        W = torch.cat([W for W, _ in parts.values()])  # (R, D, K)
+        zero = W.new_zeros(W.shape[2])
+        c = torch.cat([(zero if b is None else b).expand(len(own), -1) for own, b in parts.values()])
         if norm is not None:
             c = c + (norm["b"] @ W if "b" in norm else 0.0)
             W = norm["w"][:, None] * W
             W = W - W.mean(1, keepdim=True) if self.config.norm == "layer" else W
         before = len(self.graph.before(names[0]))
-        return Receiver(names, site, read, W.transpose(1, 2).contiguous(), c, before)
+        return Receivers(names, list(parts), read, W.transpose(1, 2).contiguous(), c, before)
 
     # runs
 
-    def scores(self, pairs: "Pairs | Batch", seed: int) -> dict[tuple[str, str], float]:
+    def scores(self, pairs: "Pairs | PairBatch", seed: int) -> dict[tuple[str, str], float]:
         """The scores of all edges, per place where an answer is asked."""
         sums = dict.fromkeys(self.graph.edges, 0.0)
         asked, self.metric = 0, 0.0
@@ -140,7 +139,7 @@ class Attribution:
             rows = max(1, AT_ONCE // (len(self.graph.sources) * batch.clean.shape[1] * self.config.d_model))
             for first in range(0, len(batch.clean), rows):
                 some = slice(first, first + rows)
-                part = Batch(batch.clean[some], batch.other[some], batch.answers[some])
+                part = PairBatch(batch.clean[some], batch.other[some], batch.answers[some])
                 for names, found in self.products(part, order[some]):
                     for r, receiver in enumerate(names):
                         for source, score in zip(self.graph.sources, found[:, r].tolist(), strict=False):
@@ -150,29 +149,31 @@ class Attribution:
         self.metric /= asked
         return {edge: score / asked for edge, score in sums.items()}
 
-    def products(self, batch: Batch, order: Array) -> Iterator[tuple[list[str], "Tensor"]]:
+    def products(self, batch: PairBatch, order: Array) -> Iterator[tuple[list[str], "Tensor"]]:
         """The products of differences and gradients (sources, R), summed over rows and positions, for R receivers."""
         import torch
 
         with torch.no_grad():
-            _, other = self.compute(batch.other, self.written)
+            _, other = self.compute(batch, batch.other, self.written)
         changes = None
         for step in range(self.steps, 0, -1):  # the first run is the clean one
             run, gradients = self.backward(batch, other["embed"], step / self.steps)
             with torch.no_grad():
                 changes = self.changes(run, other, order) if changes is None else changes
-                norms = {read: self.normed(run[read]) for read in {one.read for one in self.receivers}}
-                for one, gradient in zip(self.receivers, gradients, strict=True):
-                    back = pulled_back(one, by_receiver(run[one.site]), by_receiver(gradient), norms[one.read])
-                    yield one.names, changes[: one.sources] @ back.flatten(1).T / self.steps
+                for some in self.receivers:
+                    y, g = (torch.cat([by_head(values[site]) for site in some.sites]) for values in (run, gradients))
+                    n = gradients[some.sites[0]].shape[-2]  # behind the last attention only the last positions are run
+                    back = pulled_back(some, y, g, self.normed(run[some.read][:, -n:]))
+                    yield some.names, changes[: some.sources, :, -n:].flatten(1) @ back.flatten(1).T / self.steps
 
     def compute(
-        self, ids: Array, want: Iterable[str], edits: Mapping[str, Any] | None = None
+        self, batch: PairBatch, ids: Array, want: Iterable[str], edits: Mapping[str, Any] | None = None
     ) -> tuple["Tensor", Trace]:
+        """A run, behind the last attention only from the first position on that is asked."""
         from handloom.core import torch_engine
 
-        patterns = {f"*.{site.partition('.')[2]}" if "." in site else site for site in want}  # fewer to look up
-        return torch_engine.compute(self.config, self.p, ids, patterns, edits)
+        last = ids.shape[1] - int(batch.asked.any(0).argmax())
+        return torch_engine.compute(self.config, self.p, ids, list(want), edits, last=last)
 
     @cached_property
     def written(self) -> list[str]:
@@ -181,7 +182,9 @@ class Attribution:
         names = [*(["z"] if self.config.heads else []), *(["mlp_out"] if self.config.d_ff else [])]
         return [*begin, *(f"{i}.{name}" for i in range(self.config.layers) for name in names)]
 
-    def backward(self, batch: Batch, other: "Tensor", share: float) -> tuple[dict[str, "Tensor"], tuple["Tensor", ...]]:
+    def backward(
+        self, batch: PairBatch, other: "Tensor", share: float
+    ) -> tuple[dict[str, "Tensor"], dict[str, "Tensor"]]:
         """A run with embeddings between the other ones and the clean ones, share 1, and the gradient of the summed
         metric by what every receiver computes."""
         import torch
@@ -189,31 +192,36 @@ class Attribution:
         def between(embed: "Tensor") -> "Tensor":
             return (embed if share == 1.0 else torch.lerp(other, embed, share)).requires_grad_()
 
-        want = {*self.written, *(site for one in self.receivers for site in (one.site, one.read))}
-        logits, run = self.compute(batch.clean, want, {"embed": between})
-        asked = torch.as_tensor(batch.asked, device=logits.device)
+        inputs = [site for some in self.receivers for site in some.sites]
+        want = {*self.written, *inputs, *(some.read for some in self.receivers)}
+        logits, run = self.compute(batch, batch.clean, want, {"embed": between})
+        asked = torch.as_tensor(batch.asked[:, -logits.shape[1] :], device=logits.device)
         right = torch.as_tensor(batch.answers[batch.asked], device=logits.device)
         metric = summed_margins(logits[asked], right)
         self.metric += float(metric.detach()) if share == 1.0 else 0.0
-        gradients = torch.autograd.grad(metric, [run[one.site] for one in self.receivers])
-        return {site: value.detach() for site, value in run.items()}, gradients
+        gradients = torch.autograd.grad(metric, [run[site] for site in inputs])
+        return {site: value.detach() for site, value in run.items()}, dict(zip(inputs, gradients, strict=True))
 
     def changes(self, clean: Mapping[str, "Tensor"], other: Mapping[str, "Tensor"], order: Array) -> "Tensor":
-        """What each source writes in the other run minus what it writes in the clean one, (sources, N·D)."""
+        """What each source writes in the other run minus what it writes in the clean one, (sources, B, T, D). Where the
+        last MLP was not run it is 0: nobody reads it there."""
         import torch
 
-        found = [(other["embed"] - clean["embed"]).flatten()[None]]
+        B, T, D = other["embed"].shape
+        found = other["embed"].new_zeros(len(self.graph.sources), B, T, D)
+        found[0] = other["embed"] - clean["embed"]
         if "pos_embed" in clean:
             pos = clean["pos_embed"]
-            index = torch.as_tensor(order, device=pos.device)[..., None].expand_as(pos)
-            found.append((pos.gather(1, index) - pos).flatten()[None])
+            found[1] = pos.gather(1, torch.as_tensor(order, device=pos.device)[..., None].expand_as(pos)) - pos
         for i, p in enumerate(self.p["layers"]):
-            if self.config.heads:
-                z = by_receiver(other[f"{i}.z"] - clean[f"{i}.z"])  # (H, N, K)
-                found.append(torch.bmm(z, p["W_O"]).flatten(1))
-            if self.config.d_ff:
-                found.append((other[f"{i}.mlp_out"] - clean[f"{i}.mlp_out"]).flatten()[None])
-        return torch.cat(found)
+            for first in self.graph.heads(i)[:1]:
+                z = by_head(other[f"{i}.z"] - clean[f"{i}.z"])  # (H, N, K)
+                at = self.graph.sources.index(first)
+                torch.bmm(z, p["W_O"], out=found[at : at + len(z)].view(len(z), B * T, D))
+            for name in self.graph.mlps(i):
+                change = other[f"{i}.mlp_out"] - clean[f"{i}.mlp_out"]
+                found[self.graph.sources.index(name), :, -change.shape[1] :] = change
+        return found
 
     def normed(self, x: "Tensor") -> tuple["Tensor", "Tensor"] | None:
         """What a norm without its gain makes of a stream, (N, D), and 1 over its scale, (N, 1)."""
@@ -227,23 +235,24 @@ class Attribution:
         return x * scale, scale
 
 
-def by_receiver(value: "Tensor") -> "Tensor":
+def by_head(value: "Tensor") -> "Tensor":
     """(B, H, T, K) as (H, B·T, K), and (B, T, K) as (1, B·T, K)."""
     if value.ndim == 3:
         return value.flatten(0, 1)[None]
     return value.transpose(0, 1).flatten(1, 2)
 
 
-def pulled_back(one: Receiver, y: "Tensor", g: "Tensor", norm: tuple["Tensor", "Tensor"] | None) -> "Tensor":
-    """The gradient (R, N, D) by the stream that is read, from that by the values y (R, N, K) computed from it."""
+def pulled_back(some: Receivers, y: "Tensor", g: "Tensor", norm: tuple["Tensor", "Tensor"] | None) -> "Tensor":
+    """The gradient (R, N, D) by the stream that is read, from that by the values y (R, N, K) computed from it. Both are
+    used up."""
     import torch
 
     if norm is None:
-        return torch.bmm(g, one.W)
+        return torch.bmm(g, some.W)
     x, scale = norm
-    g = g * scale
-    along = (g * (y - one.c[:, None])).sum(-1, keepdim=True)  # ⟨g, y − c⟩ / s
-    return torch.bmm(g, one.W).addcmul_(along, x, value=-1.0 / x.shape[-1])
+    g.mul_(scale)
+    along = y.mul_(g).sum(-1, keepdim=True) - g @ some.c[:, :, None]  # ⟨g, y − c⟩ / s
+    return torch.bmm(g, some.W).addcmul_(along, x, value=-1.0 / x.shape[-1])
 
 
 def summed_margins(logits: "Tensor", right: "Tensor") -> "Tensor":

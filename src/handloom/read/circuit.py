@@ -27,7 +27,7 @@ from handloom.core.registry import offered
 from handloom.read.compiled_truth import Stated, stated_edges
 from handloom.read.graph import Edge, Graph
 from handloom.read.impossible import impossible_edges
-from handloom.read.inputs import Batch, Pairs, every_pair, pairs_of
+from handloom.read.inputs import PairBatch, Pairs, every_pair, pairs_of
 from handloom.tasks import Learnable, task_of
 
 ORDERS = 3  # in which edges are pruned, for the core
@@ -186,7 +186,7 @@ def shares_changed(graph: Graph, pairs: Pairs, seed: int = 0, progress: Progress
     return {edge: count / len(pairs) for edge, count in changed.items()}
 
 
-def rows_changed(batch: Batch, places: Any) -> list[int]:
+def rows_changed(batch: PairBatch, places: Any) -> list[int]:
     """In how many rows some answer differs, for each set of cuts; places (m, n) are those asked, row by row."""
     starts = np.concatenate([[0], np.cumsum(batch.asked.sum(1))[:-1]])
     return [int(count) for count in np.logical_or.reduceat(places, starts, axis=1).sum(1)]

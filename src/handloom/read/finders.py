@@ -28,7 +28,7 @@ from handloom.read.circuit import shares_changed
 from handloom.read.flow import flow
 from handloom.read.graph import Edge, Graph
 from handloom.read.impossible import centred, read_by, written_by
-from handloom.read.inputs import Batch, Pairs
+from handloom.read.inputs import PairBatch, Pairs
 from handloom.read.shares import shares
 
 Scores = Mapping[Edge, float]
@@ -124,7 +124,7 @@ def eap_ig(model: Model, pairs: Pairs) -> Scores:
     return {edge: abs(number) for edge, number in edge_attribution(model, pairs, steps=IG_STEPS).items()}
 
 
-def mean_of(pairs: Pairs, scores_of: Callable[[Batch], Scores]) -> Scores:
+def mean_of(pairs: Pairs, scores_of: Callable[[PairBatch], Scores]) -> Scores:
     """The mean of the scores of batches, each as often as it has rows, without those of biases, which are no edges."""
     total: dict[Edge, float] = defaultdict(float)
     for batch in pairs:

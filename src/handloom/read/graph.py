@@ -28,7 +28,7 @@ from handloom.core.arrays import Array
 from handloom.core.params import Params
 from handloom.core.reference import ACTIVATIONS, forward, norm, softmax, turn_pairs
 from handloom.core.trace import Tap
-from handloom.read.inputs import Batch
+from handloom.read.inputs import PairBatch
 
 Edge = tuple[str, str]  # source, receiver
 Cut = AbstractSet[Edge]
@@ -107,7 +107,7 @@ class Graph:
             found |= dict.fromkeys(self.mlps(i), trace.get(f"{i}.mlp_out"))
         return found
 
-    def other_terms(self, batch: Batch, seed: int = 0) -> dict[str, Array]:
+    def other_terms(self, batch: PairBatch, seed: int = 0) -> dict[str, Array]:
         """What each source writes in the other runs; positions are shuffled, in each row in its own way."""
         found = self.terms(batch.other)
         if "pos" in found:
@@ -115,13 +115,13 @@ class Graph:
             found["pos"] = np.take_along_axis(found["pos"], order[:, :, None], axis=1)
         return found
 
-    def logits(self, batch: Batch, cuts: Sequence[Cut], other: Mapping[str, Array]) -> Array:
+    def logits(self, batch: PairBatch, cuts: Sequence[Cut], other: Mapping[str, Array]) -> Array:
         """The logits (cuts, n, V) at the n places where an answer is asked, for each set of cut edges."""
         run = CutRun(self, batch, other)
         each = max(1, AT_ONCE // (batch.clean.size * max(self.config.d_model, batch.clean.shape[1])))
         return np.concatenate([run(cuts[i : i + each]) for i in range(0, len(cuts), each)])
 
-    def answers(self, batch: Batch, cuts: Sequence[Cut], other: Mapping[str, Array] | None = None) -> Array:
+    def answers(self, batch: PairBatch, cuts: Sequence[Cut], other: Mapping[str, Array] | None = None) -> Array:
         """The tokens (cuts, n) that are predicted where an answer is asked."""
         found: Array = self.logits(batch, cuts, self.other_terms(batch) if other is None else other).argmax(-1)
         return found
@@ -145,7 +145,7 @@ class CutRun:
     same values, m is 1: what lies before the first cut is computed once. Behind the last keys and values there are only
     the positions at which some row is asked."""
 
-    def __init__(self, graph: Graph, batch: Batch, other: Mapping[str, Array]) -> None:
+    def __init__(self, graph: Graph, batch: PairBatch, other: Mapping[str, Array]) -> None:
         self.graph, self.config, self.p = graph, graph.config, graph.model.params
         self.columns = np.flatnonzero(batch.asked.any(0))
         self.asked = batch.asked[:, self.columns]

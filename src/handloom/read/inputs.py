@@ -29,7 +29,7 @@ NOT_ASKED = -1
 
 
 @dataclass(frozen=True)
-class Batch:
+class PairBatch:
     """Rows of one length, (B, T) each."""
 
     clean: Array
@@ -54,10 +54,10 @@ class Batch:
 class Pairs:
     """Batches of pairs; `exhaustive` if they are all pairs of inputs of the task."""
 
-    batches: tuple[Batch, ...]
+    batches: tuple[PairBatch, ...]
     exhaustive: bool = False
 
-    def __iter__(self) -> Iterator[Batch]:
+    def __iter__(self) -> Iterator[PairBatch]:
         return iter(self.batches)
 
     def __len__(self) -> int:
@@ -70,7 +70,7 @@ class Pairs:
         chosen[np.argsort(order, kind="stable")[:count]] = True
         parts = np.split(chosen, np.cumsum([len(batch.clean) for batch in self.batches])[:-1])
         kept = zip(self.batches, parts, strict=True)
-        return Pairs(tuple(Batch(b.clean[own], b.other[own], b.answers[own]) for b, own in kept if own.any()))
+        return Pairs(tuple(PairBatch(b.clean[own], b.other[own], b.answers[own]) for b, own in kept if own.any()))
 
 
 Row = tuple[list[int], list[int]]  # tokens, and the right next ones
@@ -128,14 +128,14 @@ def by_length(rows: Sequence[Row]) -> Iterator[tuple[list[Row], list[Row]]]:
         yield [row for row in longer if len(row[0]) == length], longer
 
 
-def all_pairs(rows: Sequence[Row]) -> Iterator[Batch]:
+def all_pairs(rows: Sequence[Row]) -> Iterator[PairBatch]:
     """Each row with each other one that begins differently."""
     for group, longer in by_length(rows):
         if chosen := [(one, other) for one in group for other in longer if differ(one, other)]:
             yield batch_of(*zip(*chosen, strict=True))
 
 
-def drawn_pairs(model: Model, task: Learnable, count: int, rng: np.random.Generator) -> Iterator[Batch]:
+def drawn_pairs(model: Model, task: Learnable, count: int, rng: np.random.Generator) -> Iterator[PairBatch]:
     """Random rows, each with a random other one that begins differently."""
     drawn: dict[tuple[int, ...], Row] = {}
     for question, answer in islice(iter(lambda: task.pair(rng), None), MOST_DRAWS * count):
@@ -154,9 +154,9 @@ def differ(one: Row, other: Row) -> bool:
     return one[0] != other[0][: len(one[0])]
 
 
-def batch_of(clean: Sequence[Row], other: Sequence[Row]) -> Batch:
+def batch_of(clean: Sequence[Row], other: Sequence[Row]) -> PairBatch:
     length = len(clean[0][0])
-    return Batch(
+    return PairBatch(
         np.array([tokens for tokens, _ in clean]),
         np.array([tokens[:length] for tokens, _ in other]),
         np.array([answers for _, answers in clean]),

@@ -27,7 +27,7 @@ from handloom.core.arrays import Array
 from handloom.core.checks import check_tokens
 from handloom.core.errors import shown
 from handloom.core.reference import forward
-from handloom.read.inputs import NOT_ASKED, Batch, Pairs
+from handloom.read.inputs import NOT_ASKED, PairBatch, Pairs
 
 Text = str | Sequence[int]  # or its token ids
 Token = str | int
@@ -56,13 +56,13 @@ def share_restored(patched: Array, clean: float, other: float) -> Array:
     return (patched - other) / (clean - other)
 
 
-def text_pair(model: Model, clean: Text, other: Text, answer: Token | None = None) -> Batch:
+def text_pair(model: Model, clean: Text, other: Text, answer: Token | None = None) -> PairBatch:
     """Two texts as a pair, asked for the token that follows the clean one: a given one, or the model's own."""
     rows = [np.asarray(ids_of(model, text))[None] for text in (clean, other)]
     right = int(forward(model, rows[0])[0][0, -1].argmax()) if answer is None else id_of(model, answer)
     answers = np.full(rows[0].shape, NOT_ASKED)
     answers[0, -1] = right
-    return Batch(rows[0], rows[1], answers)
+    return PairBatch(rows[0], rows[1], answers)
 
 
 def ids_of(model: Model, text: Text) -> Array:
@@ -81,5 +81,5 @@ def id_of(model: Model, token: Token) -> int:
     return int(token)
 
 
-def as_batches(pairs: "Pairs | Batch") -> list[Batch]:
-    return [pairs] if isinstance(pairs, Batch) else list(pairs)
+def as_batches(pairs: "Pairs | PairBatch") -> list[PairBatch]:
+    return [pairs] if isinstance(pairs, PairBatch) else list(pairs)

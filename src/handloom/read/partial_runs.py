@@ -29,8 +29,9 @@ from handloom.core.trace import Tap
 
 Cell = tuple[str, int, int | None]  # a site, a position, and at sites with heads a head
 Edits = dict[str, Callable[[Tensor], Tensor]]
-POSITIONS_AT_ONCE = 512  # rows × positions of a batch: more no longer fit the processor's cache at the usual sizes
-FEWEST_AT_ONCE = 24  # rows of a batch, below which starting each operation takes longer than computing it
+POSITIONS_AT_ONCE = 768  # rows × positions of a batch: more no longer fit the processor's cache at the usual sizes
+FEWEST_AT_ONCE = 32  # rows of a batch, below which starting each operation takes longer than computing it
+KEPT = 16 << 20  # bytes; memory that the system provides afresh costs a seventh of the time of many small runs
 READ_BY_OTHERS = ("resid_pre", "ln1", "ln1_scale", "q", "k", "v", "rot_q", "rot_k", "scores", "pattern")
 
 
@@ -171,14 +172,14 @@ class PartialRuns:
         i = self.config.layers - 1
         p = self.p["layers"][i]
         if self.config.place == "pre":
-            x = torch_engine.norm(self.config, p.get("ln1"), x, f"{i}.ln1", tap)
+            x = torch_engine.normed(self.config, p.get("ln1"), x, f"{i}.ln1", tap)
         W, b = p["fused"]
         begin = self.config.heads * self.config.d_head  # behind the queries
         both = F.linear(x, W[begin:], None if b is None else b[begin:]).unflatten(-1, (-1, self.config.d_head))
         k, v = (part.transpose(-3, -2) for part in both.chunk(2, -2))
         k, v = tap(f"{i}.k", k), tap(f"{i}.v", v)
         if self.config.positions == "rotary":
-            k = tap(f"{i}.rot_k", torch_engine.rotate(k, *torch_engine.turns(self.config, x, cast(Any, past))))
+            k = tap(f"{i}.rot_k", torch_engine.rotated(k, *torch_engine.turns(self.config, x, cast(Any, past))))
         k, v, _ = past.extend(i, k, v)
         return Stored(past.positions[-1:], k, v, self.T, whole=True)
 
@@ -191,7 +192,7 @@ class PartialRuns:
 
     def read_off(self, x: Tensor, tap: Tap) -> Tensor:
         """The logits (R, V) of the stream (R, 1, D) at the last position."""
-        x = torch_engine.norm(self.config, self.p.get("ln_final"), tap("resid_final", x), "ln_final", tap)
+        x = torch_engine.normed(self.config, self.p.get("ln_final"), tap("resid_final", x), "ln_final", tap)
         W = self.p["W_E"].T if self.config.tied else self.p["W_U"]
         return tap("logits", x @ W + self.p.get("b_U", 0.0))[:, 0]
 
@@ -213,9 +214,10 @@ class PartialRuns:
 @lru_cache(maxsize=1)
 def prepared(model: Model, dtype: str) -> Params:
     """The weights as tensors, ready for many runs; those of the model used last are kept."""
+    torch.empty(KEPT, dtype=torch.uint8)  # never touched: from now on glibc keeps freed memory up to twice this size
     p = torch_engine.tensors(model, getattr(torch, dtype))
     for layer in p["layers"]:
-        layer["fused"] = torch_engine.fused(layer)
+        layer["fused"] = torch_engine.fused_weights(layer)
     return p
 
 

@@ -31,7 +31,7 @@ from handloom.core.trace import as_list
 from handloom.read.attention import FEW
 from handloom.read.edge_scores import EdgeScores
 from handloom.read.graph import Edge, Graph
-from handloom.read.inputs import Batch, Pairs
+from handloom.read.inputs import PairBatch, Pairs
 from handloom.read.metric import Text, Token, as_batches, id_of, margins, share_restored, text_pair
 from handloom.read.part_names import token_names
 
@@ -129,7 +129,7 @@ def matched(model: Model, patterns: str | Iterable[str]) -> dict[str, str]:
 
 
 def logits_of_patches(
-    model: Model, batch: Batch, letters: Mapping[str, str], engine: str | None = None, dtype: str = "float64"
+    model: Model, batch: PairBatch, letters: Mapping[str, str], engine: str | None = None, dtype: str = "float64"
 ) -> dict[str, Array]:
     """The logits (T, V) or (H, T, V) at the last position, by site, for a patch in each cell."""
     if dtype not in DTYPES:
@@ -193,7 +193,7 @@ def path_patch(
     other: Text | None = None,
     answer: Token | None = None,
     edges: Iterable[Edge] | None = None,
-    pairs: "Pairs | Batch | None" = None,
+    pairs: "Pairs | PairBatch | None" = None,
 ) -> EdgeScores:
     """Put the clean value of one source into what one receiver of the other run reads, for every edge of the Graph or
     those given; everything behind the receiver runs on. For two texts, or over pairs of inputs.
@@ -212,11 +212,11 @@ def path_patch(
     return EdgeScores(dict(zip(chosen, effects.tolist(), strict=True)), "effect of the patched edge", "path patching")
 
 
-def metric_sums(graph: Graph, batch: Batch, edges: list[Edge]) -> Array:
+def metric_sums(graph: Graph, batch: PairBatch, edges: list[Edge]) -> Array:
     """The metric summed over places, of the run on the other input with each edge patched, with none, and of the clean
     run."""
     terms = graph.terms(batch.clean)
-    reverse = Batch(batch.other, batch.clean, batch.answers)
+    reverse = PairBatch(batch.other, batch.clean, batch.answers)
     right = batch.answers[batch.asked]
     logits = graph.logits(reverse, [{edge} for edge in edges] + [set()], terms)
     clean = forward(graph.model, batch.clean)[0][batch.asked]

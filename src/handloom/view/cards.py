@@ -18,6 +18,7 @@ from handloom.read.attention import to_numpy
 from handloom.tasks import Certificate
 from handloom.view.architecture import architecture_drawing
 from handloom.view.dictionary_card import dictionary_card
+from handloom.view.effect_drawings import EFFECT_CARDS
 from handloom.view.head_pictures import HEAD_CARDS
 from handloom.view.pages.page import figure, line, notebook_part, table
 from handloom.view.pages.reading import overview_body
@@ -219,4 +220,5 @@ CARDS: dict[str, Any] = {
     "Overview": overview_body,
     "Periodic": periodic_card,
     "Dictionary": dictionary_card,
+    **EFFECT_CARDS,
 }

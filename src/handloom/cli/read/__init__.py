@@ -11,7 +11,7 @@ class Read(Commands):
     """The commands of `handloom read`, as they are listed. Without one, `handloom read MODEL` is its overview."""
 
     package = __name__
-    names = ("overview", "heads", "circuit", "paths", "shares", "lens", "score")
+    names = ("overview", "heads", "circuit", "paths", "shares", "lens", "patch", "score")
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         alone = bool(args) and args[0] not in self.names and all(word.startswith("-") for word in args[1:2])
