@@ -19,6 +19,8 @@ from handloom.write.compiler.values import Map, Plain, Value
 
 ALIKE = 1e-3  # of what a part writes: what differs by less is one value, and the difference an error
 SMALL = 1e-6  # of what a neuron reads: less than this is part of the error
+ALONE = 1.001  # errors that the number read is from its case at most,
+BETWEEN = 2.0  # and where what is between two cases is one too: then a neuron may turn near either
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,8 @@ class Activations:
         found = with_turns(found, len(c)) if by_sign else found
         every, errors = np.vstack([found.values, found.first]), np.vstack([found.errors, found.first_error])
         own = (rounding(neurons.reads, norm.sizes) + more) / norm.sigma  # (F,)
-        wrong = along_one_read(neurons, c, own, every[:, len(c) :], errors[:, len(c) :])
+        reach = BETWEEN if by_sign else ALONE
+        wrong = along_one_read(neurons, c, own, every[:, len(c) :], errors[:, len(c) :], reach)
         every, errors = every[:, : len(c)], errors[:, : len(c)]
         wrong = np.minimum(wrong, (errors * (every > -2 * errors)) @ np.abs(neurons.writes))
         wrong += rounded(neurons, np.maximum(every, 0), errors, found.factor)
@@ -121,12 +124,13 @@ def one_read(streams: Streams, reads: Array, eps: float) -> tuple[Norm, Array, A
     return norm, base, c, apart, more
 
 
-def along_one_read(neurons: NeuronWeights, c: Array, own: Array, every: Array, errors: Array) -> Array:
+def along_one_read(neurons: NeuronWeights, c: Array, own: Array, every: Array, errors: Array, reach: float) -> Array:
     """How wrong what neurons write can be, (n, D), that all read one number s, as c · s + b, and round by their own.
-    The first column of what is read, and of its errors, is s; the others are b."""
+    The first column of what is read, and of its errors, is s; the others are b. A neuron may turn on or off if it does
+    within so many errors of s."""
     s, error, b, sizes = every[:, :1], errors[:, :1], every[:, 1:], np.abs(neurons.writes)
     own = own + errors[:, 1:]
-    middle, near = c * s + b, 2 * np.abs(c) * error  # twice, for what is between two cases
+    middle, near = c * s + b, reach * np.abs(c) * error
     slope = np.abs((c * (middle > near)) @ neurons.writes) + (np.abs(c) * (np.abs(middle) <= near)) @ sizes
     wrong: Array = error * slope + (own * (middle > -near - 2 * own)) @ sizes
     return wrong

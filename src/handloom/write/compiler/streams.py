@@ -141,6 +141,7 @@ class Streams:
         if not least > 0:
             raise unproven("no two coordinates of the stream are always apart, so that a norm may divide by anything")
         width, sizes = len(low), np.maximum(-low, high)
+        not_too_large(sizes)
         sigma, most = least / np.sqrt(2 * width), np.sqrt((sizes**2).sum() / width + eps)
         mean = self.largest_sum() / width + 2 * U * sizes.sum()
         small = ((np.sort(sizes)[:-2] + mean) ** 2).sum() / least**2  # what is added to the squares of the pair
