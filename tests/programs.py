@@ -39,6 +39,7 @@ CASES = (
     Case("modular-sum", "18+69=", "7", 1_240),
     Case("unpadded-addition", "98+5=", "103", 121_072),
     Case("multiplication", "56*97=", "5432", 6_738),
+    Case("layer-norm-parity", "1011001111=", "1", 18 * (3 + 11 + 2 * (4 * 2 * 2 + 2 * 8))),
     Case("book/hello", "", HELLO, 72),
     Case("book/ascii", "", HELLO, 807),
     Case("book/lookup", "8 6 5 2 3", "7", 1_408),

@@ -24,7 +24,9 @@ from training_runs import RULE, SMALL
 TIES = "several of its tokens have one vector, or nearly: rounding decides between their logits"
 CLOSE = "its logits are closer to each other than float32, in which `generate` takes them, can tell apart"
 WRONG = "it is wrong on some inputs, and there rounding decides"
+SHAPE = "the layout has no norms behind the sublayers, and no attention both ways"
 REFUSED = {
+    "layer-norm-parity": SHAPE,
     "book/sort": TIES,
     "book/modular-sum": TIES,
     "book/addition": TIES,
@@ -100,7 +102,10 @@ def texts_of(theirs, tokenizer, model, texts):
 def test_a_program_does_the_same_in_transformers_or_is_refused(here, transformers, case):
     model = hl.program(case.name)
     if case.name in REFUSED:
-        with pytest.raises(hl.HandloomError, match="the GPT-2 layout would not do what the model does"):
+        with pytest.raises(
+            hl.HandloomError,
+            match=r"the GPT-2 layout (would not do what the model does|cannot hold)",
+        ):
             hl.export(model, "x")
         return
     hl.export(model, "x")
@@ -114,7 +119,10 @@ def test_a_program_does_the_same_in_transformers_or_is_refused(here, transformer
 def test_a_program_generates_the_same_texts_on_a_thousand_prompts(here, transformers, name):
     model, task = hl.program(name), hl.task_of(hl.program(name))
     if name in REFUSED:
-        with pytest.raises(hl.HandloomError, match="the GPT-2 layout would not do what the model does"):
+        with pytest.raises(
+            hl.HandloomError,
+            match=r"the GPT-2 layout (would not do what the model does|cannot hold)",
+        ):
             hl.export(model, "x")
         return
     hl.export(model, "x")

@@ -64,6 +64,7 @@ ALL = (
     Program("modular-sum", "two numbers, mod 10", "modular-sum", "book.sums:modular_sum"),
     Program("unpadded-addition", "no zeros in front", "unpadded-addition", "ours.unpadded_addition:unpadded_addition"),
     Program("multiplication", "two numbers", "multiplication", "ours.multiplication:multiplication"),
+    Program("layer-norm-parity", "is the number of 1s odd?", "parity", "ours.layer_norm_parity:layer_norm_parity"),
     Program("book/hello", "chapter 2", "message", "book.hello:book_hello"),
     Program("book/ascii", "chapter 2, 256 characters", "ascii-message", "book.hello:book_ascii"),
     Program("book/lookup", "chapter 3, tied, optimised", "lookup", "book.lookup:book_lookup"),

@@ -233,7 +233,7 @@ REFUSED = [
     (
         has_too_many_values,
         "return sum((10**i) * at(i, number(token)) for i in range(5)) % 2",
-        "this has more than 4,096 values; compute with fewer or smaller numbers",
+        "this has more than 8,192 values; compute with fewer or smaller numbers",
     ),
 ]
 

@@ -15,7 +15,7 @@ from handloom.core.arrays import Array
 from handloom.write.compiler.interpreter import linear, mapped
 from handloom.write.compiler.ranges import Ranges, bases
 from handloom.write.compiler.totals import by_sign, sign
-from handloom.write.compiler.values import END, Constant, Linear, Map, Plain, Position, Token, Value
+from handloom.write.compiler.values import END, Constant, Count, Linear, Map, Plain, Position, Token, Value
 
 MOST_CASES = 3_000_000  # of one grid
 Domain = dict[Value, tuple[Plain, ...]]
@@ -42,16 +42,23 @@ class Domains:
         """The program's token, or position; one of our own if it has none."""
         return self.atoms[kind][0]
 
-    def grid(self, keys: Iterable[Value], wanted: Iterable[Value], promised: Domain | None = None) -> "Grid":
+    def size(self, keys: Iterable[Value], wanted: Iterable[Value], promised: Domain | None = None) -> int:
+        """How many cases the variables have together that keys, and what is wanted, are computed from."""
+        domain = self.of | (promised or {})
+        return prod(len(domain[one]) for one in {base for value in (*keys, *wanted) for base in bases(value)})
+
+    def grid(
+        self, keys: Iterable[Value], wanted: Iterable[Value], promised: Domain | None = None, most: int = MOST_CASES
+    ) -> "Grid":
         """All cases of keys and of what is wanted: from the variables that they are computed from, or, where these have
-        too many cases, from the keys themselves as if they were independent."""
+        more cases than given, from the keys themselves as if they were independent."""
         keys, wanted = list(dict.fromkeys(keys)), list(wanted)
         domain = self.of | (promised or {})
         fine = dict.fromkeys(one for value in (*keys, *wanted) for one in bases(value))
         coarse = dict.fromkeys((*keys, *(one for value in wanted for one in bases_until(value, set(keys)))))
-        for every in (fine, coarse):
+        for every, limit in ((fine, most), (coarse, most), (fine, MOST_CASES), (coarse, MOST_CASES)):
             atoms = [one for one in every if not isinstance(one, Constant)]
-            if prod(len(domain[one]) for one in atoms) <= MOST_CASES:
+            if prod(len(domain[one]) for one in atoms) <= limit:
                 return Grid(self, atoms, domain)
         raise unproven(f"what is read has more than {MOST_CASES:,} cases")
 
@@ -80,6 +87,19 @@ class Grid:
             shape[i] = sizes[i]
             codes = np.broadcast_to(np.arange(sizes[i]).reshape(shape), sizes).reshape(-1)
             self.codes[one], self.lists[one] = codes, list(domain[one])
+        self.there = self.possible()
+
+    def possible(self) -> Array:
+        """Whether each case can occur, (n,): a count is at most the position, as the first token never counts."""
+        there = np.ones(self.size, bool)
+        numbers = {one: np.array(self.lists[one])[code] for one, code in self.codes.items() if self.is_number(one)}
+        for place in (one for one in numbers if isinstance(one, Position)):
+            for one in (one for one in numbers if isinstance(one, Count)):
+                there &= numbers[one] <= numbers[place]
+        return there
+
+    def is_number(self, one: Value) -> bool:
+        return isinstance(one, Position | Count)
 
     def column(self, value: Value) -> Array:
         if value not in self.codes:
@@ -93,14 +113,14 @@ class Grid:
         return self.codes[value]
 
     def function(self, value: Value) -> Callable[..., Any]:
-        """What computes a value from its inputs; of a total the sign is enough."""
+        """What computes a value from its inputs; of some means the sign is enough."""
         if isinstance(value, Linear):
             return lambda *given: linear(value, given)
         if not isinstance(value, Map):
             raise unproven("a variable is read that nothing was shown to write")
-        if len(value.arguments) == 1 and value.arguments[0] in self.domains.totals:
+        if len(value.arguments) == 1 and value.arguments[0] in self.domains.ranges.signs:
             signs = by_sign(value, value.arguments[0], self.domains.ranges)
-            assert signs is not None, "totals are used by their signs"
+            assert signs is not None, "such a mean is used by its sign"
             return lambda total: signs.get(sign(total))
         return lambda *given: mapped(value, given)
 

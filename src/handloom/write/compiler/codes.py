@@ -2,7 +2,8 @@
 
 On a circle every token is nearest to itself, and can be copied and compared. On a parabola, a number v lies at (v, v²),
 and the logit of 2av − v² is greatest at the token nearest to the number a: so a number that is computed can be the
-answer as it is. On both, every token can be told from all others by one read.
+answer as it is. Tokens that are no numbers lie on an arc above it, where they are further apart than in one row with
+the numbers. On both, every token can be told from all others by one read.
 """
 
 from dataclasses import dataclass
@@ -17,11 +18,14 @@ LOUD = 16.0  # how much louder an answer is than the token that is here
 
 @dataclass(frozen=True)
 class Codes:
-    """Tokens with their points (V, 2), and what is written to answer each: points @ turn + shift."""
+    """Tokens with their points (V, 2), and what is written to answer each, (V, 2). Where it is `straight`, that is
+    points @ turn + shift, so that a token which was fetched can be answered."""
 
     tokens: tuple[str, ...]
     points: Array  # (V, 2)
-    turn: Array  # (2, 2)
+    answers: Array  # (V, 2)
+    straight: frozenset[str]
+    turn: Array  # (2,), of both coordinates
     shift: Array  # (2,)
 
     def __getitem__(self, token: str) -> Array:
@@ -30,8 +34,8 @@ class Codes:
         return point
 
     def answer(self, token: str) -> Array:
-        """What is written to answer a token."""
-        written: Array = self[token] @ self.turn + self.shift
+        """What is written to answer a token; for any other text, which is never the answer, what the middle gives."""
+        written: Array = self.answers[self.tokens.index(token)] if token in self.tokens else self.shift
         return written
 
     @property
@@ -45,13 +49,21 @@ class Codes:
         others = np.where(np.eye(len(products), dtype=bool), -np.inf, products)
         return float(products[0, 0]), float((np.diag(products) - others.max(1)).min())
 
+    def logits(self) -> Array:
+        """For all answers, tokens that are here, and tokens: the logit, for gain 1."""
+        logits: Array = (self.answers[:, None] + self.points[None]) @ self.points.T
+        return logits
+
     def least_margin(self) -> float:
         """The least difference of an answer's logit to another, over all answers and all tokens here, for gain 1."""
-        written = self.points @ self.turn + self.shift
-        logits = (written[:, None] + self.points[None]) @ self.points.T  # answer, token here, logit
+        logits = self.logits()
         best = np.einsum("aca->ac", logits)
-        others = np.where(np.eye(len(written), dtype=bool)[:, None, :], -np.inf, logits).max(-1)
+        others = np.where(np.eye(len(logits), dtype=bool)[:, None, :], -np.inf, logits).max(-1)
         return float((best - others).min())
+
+    def relative_margin(self) -> float:
+        """The same as a part of the largest logit, which no gain changes."""
+        return self.least_margin() / float(np.abs(self.logits()).max())
 
 
 def on_a_circle(tokens: tuple[str, ...], beside: tuple[str, ...]) -> Codes:
@@ -59,7 +71,8 @@ def on_a_circle(tokens: tuple[str, ...], beside: tuple[str, ...]) -> Codes:
     order = around(tokens, beside)
     angles = 2 * np.pi * np.array([order.index(token) for token in tokens]) / len(tokens)
     points = np.sqrt(3.0) * np.column_stack([np.cos(angles), np.sin(angles)])
-    return Codes(tokens, points, LOUD / (1 - np.cos(2 * np.pi / len(tokens))) * np.eye(2), np.zeros(2))
+    loud = LOUD / (1 - np.cos(2 * np.pi / len(tokens)))
+    return Codes(tokens, points, loud * points, frozenset(tokens), np.full(2, loud), np.zeros(2))
 
 
 def around(tokens: tuple[str, ...], beside: tuple[str, ...]) -> tuple[str, ...]:
@@ -69,26 +82,35 @@ def around(tokens: tuple[str, ...], beside: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def on_a_parabola(tokens: tuple[str, ...], beside: tuple[str, ...]) -> Codes | None:
-    """Digits at their numbers, and the others above them; None if there are few digits."""
-    digits = [token for token in tokens if token.isdecimal()]
+    """Digits at their numbers, then END with a token beside it, and the others on a half circle that closes the
+    parabola; None if there are few digits. One that heads look for lies beside END, like any other token."""
+    digits = [token for token in tokens if token.isdecimal() and token not in beside]
     if len(digits) < 2:
         return None
-    rest = [token for token in tokens if token not in digits and token != END and token not in beside]
     place = {token: float(token) for token in digits}
-    place |= {token: max(place.values()) + 1 + i for i, token in enumerate([*beside[1:], END, *beside[:1], *rest])}
-    x = np.array([place[token] for token in tokens])
-    middle = (x.min() + x.max()) / 2
-    wide, high = 1 / np.ptp(x), 4 / np.ptp(x) ** 2
-    points = np.column_stack([2 * wide * (x - middle), high * (x - middle) ** 2])
-    # the logit of v to the answer a is κ(2 (a − m)(v − m) − (v − m)²): from x, twice κ over the width; from 1, −κ/high
-    kappa = loudness(points, x - middle)
-    turn = np.diag([2 * kappa / (2 * wide) ** 2, 0.0])
-    return Codes(tokens, points, turn, np.array([0.0, -kappa / high]))
+    place |= {token: max(place.values()) + 1 + i for i, token in enumerate([*beside[1:], END])}
+    above = [*beside[:1], *(token for token in tokens if token not in place and token not in beside)]
+    low, high = min(place.values()), max(place.values())
+    on = np.array([token in place for token in tokens])
+    x = np.array([2 * (place.get(token, low) - low) / (high - low) - 1 for token in tokens])
+    angles = np.array([np.pi * (1 + above.index(t)) / (1 + len(above)) if t in above else 0.0 for t in tokens])
+    line, arc = np.column_stack([x, x**2 - 1]), np.column_stack([np.cos(angles), np.sin(angles)])
+    points = np.where(on[:, None], line, arc)
+    # the logit of v to the answer a is 2av − v² and a constant; on the arc an answer's is greatest along its own radius
+    plain = np.where(on[:, None], np.column_stack([2 * x, -np.ones(len(x))]), arc)
+    loud = loudness(points, plain, on)
+    turn, shift = np.array([2 * loud[on][0], 0.0]), np.array([0.0, -loud[on][0]])
+    return Codes(tokens, points, loud[:, None] * plain, frozenset(place), turn, shift)
 
 
-def loudness(points: Array, x: Array) -> float:
-    """How loud an answer must be: LOUD times what the token here can add, over the square of the distance."""
+def loudness(points: Array, plain: Array, on: Array) -> Array:
+    """How loud each answer must be, (V,): LOUD times what the token here can add for another one, over its lead. It is
+    the same for all on the line, and for all beside it, and the least lead is the same for both."""
+    lead = np.einsum("ac,ac->a", plain, points)[:, None] - plain @ points.T  # answer, other
     products = points @ points.T  # token here, logit
-    gain = products[:, None, :] - products[:, :, None]  # token here, answer, other
-    squares = (x[:, None] - x[None, :]) ** 2
-    return LOUD * float((gain / np.where(squares > 0, squares, np.inf)).max())
+    gain = (products[:, None, :] - products[:, :, None]).max(0)  # answer, other
+    other = ~np.eye(len(points), dtype=bool)
+    least = np.array([lead[on == here][other[on == here]].min() for here in on])
+    needed = np.array([(gain / np.where(other, lead, np.inf))[on == here].max() for here in on])
+    loud: Array = LOUD * (needed * least).max() / least
+    return loud

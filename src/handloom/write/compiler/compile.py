@@ -7,30 +7,29 @@ lower       values become numbers of the stream, heads and neurons          lowe
 schedule    every part gets a layer                                         layering.py
 merge       what is always read together becomes one number                 merge.py
 place       every number gets a dimension, which may have served before     place.py, inplace.py
+arrange     these three in several ways, and the smallest is taken          arrange.py
 emit        the parts get their weights                                     emit.py
 store       the program goes into the notes, with the cost of its lines       stored.py, costs.py, truth.py
 """
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from handloom.core import HandloomError, Model, count
 from handloom.core.errors import shown
+from handloom.write.compiler.arrange import arranged
 from handloom.write.compiler.codes import Codes, on_a_circle, on_a_parabola
 from handloom.write.compiler.costs import costs_of
 from handloom.write.compiler.emit import emitted, pin_of
 from handloom.write.compiler.fuse import fused, uses_of
-from handloom.write.compiler.inplace import shareable
 from handloom.write.compiler.interpreter import in_order
-from handloom.write.compiler.layering import LayerParts, scheduled
+from handloom.write.compiler.layering import LayerParts
 from handloom.write.compiler.levels import looks_of
 from handloom.write.compiler.lower import Lowering
 from handloom.write.compiler.lowered import Lowered
-from handloom.write.compiler.merge import merged
-from handloom.write.compiler.place import placed
 from handloom.write.compiler.ranges import Ranges, one_token, ranges_of
 from handloom.write.compiler.rewrite import rewritten
 from handloom.write.compiler.saying import say
@@ -39,33 +38,46 @@ from handloom.write.compiler.stored import KEY, as_notes
 from handloom.write.compiler.totals import totals_of
 from handloom.write.compiler.truth import truth_of
 from handloom.write.compiler.user_programs import find_program
-from handloom.write.compiler.values import END, Count, Select, Value, token_of
+from handloom.write.compiler.values import END, At, Count, Select, Value, token_of
+
+LEAST_MARGIN = 0.005  # of the right token's logit over the next best, as a part of the largest logit
 
 
 def compile(program: TokenProgram | str | os.PathLike[str]) -> Model:
     """The transformer of a program, or of one in a file: "FILE.py:NAME", or "FILE.py" if it has only one. It is the
-    smallest of those that each code of tokens gives, in float32, and its notes hold the program."""
+    smallest of those that each code of tokens gives, among those whose answers stand out enough, in float32. Its notes
+    hold the program."""
     if isinstance(program, str | os.PathLike):
         program = find_program(os.fspath(program))
     if not isinstance(program, TokenProgram):
         raise HandloomError(f"compile takes a program of the language, or FILE.py:NAME, not {shown(program)}")
     stored = as_notes(program)
-    smallest = min((emitted_plan(program, plan) for plan in plans(program)), key=lambda model: count(model).total)
-    return smallest.with_(notes={**smallest.notes, KEY: stored}).astype(np.float32)
+    candidates = [(plan, emitted_plan(program, plan)) for plan in plans(program)]
+    _, best = min(candidates, key=lambda candidate: preference(*candidate))
+    return best.with_(notes={**best.notes, KEY: stored}).astype(np.float32)
+
+
+def preference(plan: "CompilePlan", model: Model) -> tuple[float, int]:
+    """Less is better: a margin below the bar counts first, then the size."""
+    return -min(plan.codes.relative_margin(), LEAST_MARGIN), count(model).total
 
 
 def plans(program: TokenProgram) -> "Iterator[CompilePlan]":
     """A plan for each code of tokens that there may be."""
     answer = rewritten(program.answer, program.ranges)
     ranges = ranges_of(answer, program.ranges.tokens, program.ranges.block, program.ranges.most, program.ranges)
-    for codes in possible_codes(program):
+    for codes in possible_codes(program, answer, ranges):
         yield planned(program, codes, answer, ranges)
 
 
-def possible_codes(program: TokenProgram) -> Iterator[Codes]:
+def possible_codes(program: TokenProgram, answer: Value, ranges: Ranges) -> Iterator[Codes]:
+    """The codes in which a program can compare its tokens, and give its rewritten answer."""
     beside = looked_for(program.answer, program.ranges)
     yield on_a_circle(program.ranges.tokens, beside)
-    if (parabola := on_a_parabola(program.ranges.tokens, beside)) and not compares_tokens(program.answer):
+    parabola = on_a_parabola(program.ranges.tokens, beside)
+    if parabola is None or compares_tokens(program.answer):
+        return
+    if not isinstance(answer, At | Select) or parabola.straight.issuperset(map(token_of, ranges.values[answer])):
         yield parabola
 
 
@@ -92,13 +104,12 @@ def planned(program: TokenProgram, codes: Codes, answer: Value, ranges: Ranges) 
     once = frozenset(t for t in ranges.tokens if t != END and t not in said and program.asked.most(t) <= 1)
     beside = looked_for(program.answer, program.ranges)
     totals = totals_of(answer, ranges)
+    ranges = replace(ranges, signs=ranges.signs | totals)
     always = frozenset(t for t in program.asked.alphabet if program.asked.always(t))
     lowering = Lowering(ranges, codes, program.names, looks_of, once, beside, uses_of(answer), totals, always)
     say(lowering, answer)
-    layers = scheduled(lowering.lowered)
-    merged(lowering.lowered, layers)
-    places, layers = placed(lowering.lowered, layers, shareable(lowering.lowered, layers, codes))
-    return CompilePlan(answer, ranges, codes, totals, once, always, lowering.lowered, layers, places)
+    lowered, layers, places = arranged(lowering.lowered, codes, ranges.block)
+    return CompilePlan(answer, ranges, codes, totals, once, always, lowered, layers, places)
 
 
 def emitted_plan(program: TokenProgram, plan: CompilePlan) -> Model:

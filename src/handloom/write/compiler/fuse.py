@@ -38,6 +38,8 @@ def one_fused(value: Map, ranges: Ranges, codes: Codes, uses: Counter[Value]) ->
         whole = inlined(value, i, inner)
         if len(whole.arguments) > 1 and any(isinstance(one, Count) for one in inner.arguments):
             continue  # a count that is alone is read as the share that its head gives
+        if len(whole.arguments) > 1 and not ranges.signs.isdisjoint(inner.arguments):
+            continue  # of such a mean only the sign is known, and that alone
         if prod(len(ranges.values[one]) for one in whole.arguments) > MOST_FUSED:
             continue
         apart = neurons(value, ranges, codes, True) + (neurons(inner, ranges, codes, False) if uses[inner] == 1 else 0)
@@ -58,7 +60,7 @@ def inlined(outer: Map, i: int, inner: Map) -> Map:
         middle = inner.function(*whole[i:end])
         return None if middle is None else outer.function(*whole[:i], middle, *whole[end:])
 
-    return Map(function, tuple(distinct), line=outer.line)
+    return Map(function, tuple(distinct), inner.of_sign and len(outer.arguments) == 1, line=outer.line)
 
 
 def neurons(value: Map, ranges: Ranges, codes: Codes, said: bool) -> int:

@@ -16,6 +16,7 @@ from handloom.core.arrays import Array
 SMALL = {1: 1, 2: 4, 3: 2}  # the largest multiple tried, by the number of variables; 1 for more
 FEW_CASES = 40  # up to this many, a linear part is tried
 MOST_SUMS = 2_000  # sums that are tried
+MOVED = 1 / 8  # of the gap between two points: how far the turns of a step are from them
 MOST_KNOWN = 100  # results that are kept
 
 
@@ -127,8 +128,7 @@ def through(s: Array, values: Array, multiples: tuple[float, ...]) -> Hinged | N
     if not np.array_equal(y[index], values):
         return None
     slopes = np.diff(y, axis=0) / np.diff(points)[:, None]  # (n − 1, k)
-    flat = np.flatnonzero(~slopes.any(axis=1))
-    base = int(flat[0]) if len(flat) else -1  # the flat segment that all begins from, or the left of the first point
+    base = quietest(slopes)
     around = np.vstack([np.zeros_like(y[:1]), slopes]) if base < 0 else slopes
     shift = 1 if base < 0 else 0  # around[i + shift] is the slope to the right of point i
     left, right = around[:-1], around[1:]  # of the points from 1 − shift
@@ -136,4 +136,43 @@ def through(s: Array, values: Array, multiples: tuple[float, ...]) -> Hinged | N
     i = turns + 1 - shift
     side = np.where(i > base, 1.0, -1.0)
     constant = y[max(base, 0)]
-    return Hinged(multiples, points[i], side, right[turns] - left[turns], constant)
+    hinged = Hinged(multiples, points[i], side, right[turns] - left[turns], constant)
+    return with_flat_steps(hinged, points, i, base)
+
+
+def quietest(slopes: Array) -> int:
+    """The flat segment that all begins from, so that the neurons which are on anywhere add up to least: each rounds on
+    its own. −1, the left of the first point, if no segment is flat."""
+    flat = np.flatnonzero(~slopes.any(axis=1))
+    turns = np.cumsum(np.abs(np.diff(slopes, axis=0)).max(1, initial=0.0))  # up to each segment but the first
+    before = np.concatenate([[0.0], turns])
+    most = np.maximum(before, before[-1] - before)[flat]
+    return int(flat[most.argmin()]) if len(flat) else -1
+
+
+def with_flat_steps(hinged: Hinged, points: Array, i: Array, base: int) -> Hinged:
+    """The same function at its points i, where it turns, with the two turns of a step between them moved into the gap:
+    an error of s then counts as often as the slopes beside the step, which often are 0. A turn moves once."""
+    at, change, slopes = hinged.at.copy(), hinged.change.copy(), np.abs(hinged.change).max(1, initial=0.0)
+    steps = [k for k in range(len(i) - 1) if i[k + 1] == i[k] + 1 and i[k] != base]
+    moved: set[int] = set()
+    for k in sorted(steps, key=lambda k: -min(slopes[k], slopes[k + 1])):
+        if not {k, k + 1} & moved:
+            moved |= {k, k + 1}
+            gap = points[i[k + 1]] - points[i[k]]
+            at[[k, k + 1]] += MOVED * gap * np.array([1.0, -1.0])
+            change[[k, k + 1]] += (change[k] - change[k + 1]) * np.array([[1.0], [-1.0]]) * MOVED / (1 - 2 * MOVED)
+    return replace(hinged, at=at, change=change)
+
+
+def flat_around(hinged: Hinged, variables: Array, values: Array) -> Hinged:
+    """The same function with a flat step at each point, for two turns per change of value: no error passes it that is
+    less than a quarter of the gap between two points."""
+    points, index = np.unique(np.round(variables @ np.array(hinged.multiples, float), 9), return_inverse=True)
+    y = np.zeros((len(points), values.shape[1]))
+    y[index] = values
+    changes = np.flatnonzero(np.diff(y, axis=0).any(axis=1))
+    gaps, jumps = np.diff(points)[changes], np.diff(y, axis=0)[changes]
+    at = np.column_stack([points[changes] + gaps / 4, points[changes + 1] - gaps / 4]).reshape(-1)
+    change = np.stack([jumps, -jumps], axis=1) / (gaps / 2)[:, None, None]
+    return Hinged(hinged.multiples, at, np.ones(len(at)), change.reshape(len(at), -1), y[0])

@@ -130,8 +130,8 @@ class ProgramRun:
         """The function that gives the positions, without the first, where a condition holds."""
         key = None if where.key is None else self.columns[where.key]
         query = None if where.query is None else self.columns[where.query]
-        there = [self.columns[value] for value, _ in where.pairs]
-        mine = [self.columns[value] for _, value in where.pairs]
+        there = [self.columns[value] for value, _ in where.equal]
+        mine = [self.columns[value] for _, value in where.equal]
         index: dict[tuple[Plain, ...], list[int]] = {}
         self.places.append(index)
 

@@ -22,6 +22,9 @@ from handloom.write.compiler.ranges import one_token
 from handloom.write.compiler.values import END, At, Count, Select, Value
 
 STEP = 40.0  # between levels
+WIDE_STEP = 160.0  # where many positions are ordered by numbers that are computed, and their errors count as often
+TIES = 2.0  # steps between positions of equal numbers, which may be off by more than their order leaves room for
+FEW = 12  # positions up to which the shares that heads give for counts are exact enough to be ordered by
 LONG = 128  # positions up to which the squares of positions are small enough for float32
 DIRECTIONS = 720  # tried for a read that picks out one token
 
@@ -61,16 +64,19 @@ class Levels:
 
     def __init__(self, lowering: Lowering, value: Select | Count) -> None:
         self.lowering, self.value, self.where = lowering, value, value.where
+        ordered = isinstance(value, Select) and value.order in ("latest", "first") and lowering.ranges.block > FEW
+        self.step = WIDE_STEP if ordered and value.where.circles else STEP
         self.spread = self.order()
 
     def order(self) -> Spread:
         lowering, value, last = self.lowering, self.value, self.lowering.ranges.block - 1
         if isinstance(value, Count) or value.order == "all" or self.unique():
             return Spread({}, 0, 0, 0)
+        step = self.step
         if value.order == "latest":
-            return Spread(times(STEP, lowering.position()), STEP, last * STEP, 0)
+            return Spread(times(step, lowering.position()), step, last * step, 0)
         if value.order == "first":
-            return Spread(times(-STEP, lowering.position()), -last * STEP, -STEP, 0)
+            return Spread(times(-step, lowering.position()), -last * step, -step, 0)
         return self.order_by(value)
 
     def order_by(self, value: Select) -> Spread:
@@ -79,21 +85,23 @@ class Levels:
         assert by is not None
         numbers = np.array([float(one) for one in lowering.ranges.values[by]])
         sign, read = (1.0 if value.order == "greatest" else -1.0), None
-        if isinstance(by, Count):  # its head gives 1/(1 + n)
+        shared = isinstance(by, Count) and lowering.ranges.block <= FEW
+        if shared and isinstance(by, Count):  # its head gives 1/(1 + n)
             numbers, sign, read = 1 / (1 + numbers), -sign, lowering.share(by)
-        gap = np.diff(np.unique(numbers)).min(initial=np.inf)
-        ties = 0.0 if by is value.value else STEP
-        if not np.isfinite(gap):
-            return Spread(times(-ties, lowering.position()), -ties * (lowering.ranges.block - 1), -ties, 0)
+        gaps, last = np.abs(np.diff(numbers)), lowering.ranges.block - 1
+        ties = 0.0 if by is value.value else TIES * STEP
+        if not len(gaps):
+            return Spread(times(-ties, lowering.position()), -ties * last, -ties, 0)
         read = lowering.number(by) if read is None else read
-        factor = sign * (STEP + ties * lowering.ranges.block) / gap
+        before = np.arange(len(gaps)) if isinstance(by, Count) else 0  # a count of n is at a position from n on
+        factor = sign * float(((STEP + ties * (last - before)) / gaps).max())
         at_first = float(lowering.ranges.at_first[by])
         sizes = factor * numbers
         return Spread(
             plus(times(factor, read), times(-ties, lowering.position())),
-            sizes.min() - ties * (lowering.ranges.block - 1),
+            sizes.min() - ties * last,
             sizes.max() - ties,
-            factor * (1 / (1 + at_first) if isinstance(by, Count) else at_first),
+            factor * (1 / (1 + at_first) if shared else at_first),
         )
 
     def unique(self) -> bool:
@@ -111,8 +119,8 @@ class Levels:
             return self.beside_first(token)
         lowering, first = self.lowering, self.lowering.first()
         equal = isinstance(self.value, Count)  # the first token counts along
-        rest = self.spread.lowest - (0 if equal else STEP)
-        gap = self.spread.highest - rest + STEP
+        rest = self.spread.lowest - (0 if equal else self.step)
+        gap = self.spread.highest - rest + self.step
         pairs: Looks = []
         key: Read = self.spread.key
         level = 0.0
@@ -136,7 +144,7 @@ class Levels:
             pairs.append((times(gap, plus(lowering.number(self.where.query), one=-1.0)), plus(ONE, times(-1.0, first))))
         key = plus(key, times(level + rest - self.spread.rest, first))
         key = {name: amount for name, amount in key.items() if name != "one"}  # all keys share it
-        return [*pairs, (ONE, key)] if key else pairs
+        return [(query, key) for query, key in (*pairs, (ONE, key)) if query and key]
 
     def flag(self, key: Value, gap: float) -> tuple[Read, float, float]:
         """A read that is `size` where the key holds and at least the gap lower elsewhere; size, and it at the first
@@ -153,20 +161,16 @@ class Levels:
     def beside_first(self, token: str) -> Looks:
         """One read finds the token, rests at the first token and stays away from all others, as the first token's point
         lies beside this one."""
-        codes, spread = self.lowering.codes, self.spread
-        best: tuple[float, np.ndarray] | None = None
-        for angle in np.linspace(0, 2 * np.pi, DIRECTIONS, endpoint=False):
-            direction = np.array([np.cos(angle), np.sin(angle)])
-            wanted, rest = codes[token] @ direction, codes[END] @ direction
-            others = max((codes[name] @ direction for name in codes.tokens if name not in (token, END)), default=-9.0)
-            above, below = wanted - rest, rest - others
-            if above <= 1e-6 or below <= 1e-6:
-                continue
-            factor = max((STEP - spread.lowest + spread.rest) / above, (STEP + spread.highest - spread.rest) / below)
-            if best is None or factor < best[0]:
-                best = factor, direction
-        assert best is not None, "the first token lies beside this one"
-        factor, direction = best
+        codes, spread, directions = self.lowering.codes, self.spread, every_direction()
+        above = directions @ (codes[token] - codes[END])
+        below = directions @ codes[END] - highest(codes, directions, token, END)
+        there = (above > 1e-6) & (below > 1e-6)
+        assert there.any(), "the first token lies beside this one"
+        above, below, directions = above[there], below[there], directions[there]
+        factors = np.maximum(
+            (STEP - spread.lowest + spread.rest) / above, (STEP + spread.highest - spread.rest) / below
+        )
+        factor, direction = float(factors.min()), directions[factors.argmin()]
         read = {PLANE[i]: factor * float(direction[i]) for i in (0, 1)}
         key = plus(read, spread.key)
         return [(ONE, {name: amount for name, amount in key.items() if name != "one"})]
@@ -174,9 +178,20 @@ class Levels:
 
 def picking(codes: Codes, token: str, *ignored: str) -> tuple[Array, float]:
     """The direction in which a token lies furthest above all others but the ignored ones, and how far."""
-    angles = np.linspace(0, 2 * np.pi, DIRECTIONS, endpoint=False)
-    directions = np.column_stack([np.cos(angles), np.sin(angles)])
-    others = [codes[name] for name in codes.tokens if name not in (token, *ignored)] or [-codes[token]]
-    above = directions @ codes[token] - (directions @ np.array(others).T).max(1)
+    directions = every_direction()
+    above = directions @ codes[token] - highest(codes, directions, token, *ignored)
     best = int(above.argmax())
     return directions[best], float(above[best])
+
+
+def every_direction() -> Array:
+    """Directions that are tried, (DIRECTIONS, 2)."""
+    angles = np.linspace(0, 2 * np.pi, DIRECTIONS, endpoint=False)
+    return np.column_stack([np.cos(angles), np.sin(angles)])
+
+
+def highest(codes: Codes, directions: Array, token: str, *ignored: str) -> Array:
+    """How high tokens other than these lie at most, in each direction; without others, the point across this one."""
+    others = [codes[name] for name in codes.tokens if name not in (token, *ignored)] or [-codes[token]]
+    found: Array = (directions @ np.array(others).T).max(1)
+    return found

@@ -15,7 +15,7 @@ import numpy as np
 
 from handloom.core.arrays import Array
 from handloom.write.compiler.codes import Codes
-from handloom.write.compiler.hinges import Hinged, fewest_hinges, with_a_linear_part
+from handloom.write.compiler.hinges import Hinged, fewest_hinges, flat_around, with_a_linear_part
 from handloom.write.compiler.lowered import (
     PLANE,
     Column,
@@ -44,6 +44,8 @@ from handloom.write.compiler.values import (
     token_of,
 )
 
+SHORT = 7  # positions up to which counts are exact enough to be compared as they are
+
 
 class Lowering:
     """Lowers the values of one program; each is lowered once."""
@@ -69,6 +71,7 @@ class Lowering:
         self.heads: dict[Any, HeadPart] = {}
         self.times: dict[str, int] = {}  # when each number is known, in half layers
         self.levels = levels
+        self.compared = ranges.compared()
         self.middle = (ranges.block - 1) / 2
 
     # numbers
@@ -307,7 +310,9 @@ class Lowering:
     def counted(self, value: Count) -> dict[str, float]:
         """A head gives 1/(1 + n), the first token's share; neurons make n of it."""
         numbers = np.array([[self.plain(value, n)] for n in self.ranges.values[value]])
-        hinged = fewest_hinges(1 / (1 + numbers), numbers)
+        hinged = self.least(value, 1 / (1 + numbers), numbers, False)
+        if not len(hinged.at):  # it never holds
+            return plus(one=float(hinged.constant[0]))
         name = self.new(self.name(value), *(float(n) for n in (numbers - hinged.constant)[:, 0]))
         self.add_neurons(value, hinged, [self.share(value)], (name,))
         return plus({name: 1.0}, one=float(hinged.constant[0]))
@@ -349,14 +354,19 @@ class Lowering:
     def hinged(self, value: Map, linear: bool = True) -> tuple[Hinged, list[Read]]:
         """A map as hinges, and the reads of its arguments. A count alone is taken as the share that its head gives."""
         cases = self.ranges.cases(value)
-        results = [self.result(value, one) for one in cases.values()]
-        if len(value.arguments) == 1 and (mean := value.arguments[0]) in self.totals:
+        results = np.array([self.result(value, one) for one in cases.values()])
+        if len(value.arguments) == 1 and (mean := value.arguments[0]) in self.ranges.signs:
             return fewest_hinges(*self.of_sign(value, mean, self.result)), [self.number(mean)]
         arguments = np.array([[self.plain(value, one) for one in given] for given in cases])
         if len(value.arguments) == 1 and isinstance(value.arguments[0], Count):
-            return fewest_hinges(1 / (1 + arguments), np.array(results)), [self.share(value.arguments[0])]
-        least = with_a_linear_part if linear and np.shape(results)[1] == 1 else fewest_hinges
-        return least(arguments, np.array(results)), [self.number(one) for one in value.arguments]
+            return self.least(value, 1 / (1 + arguments), results, False), [self.share(value.arguments[0])]
+        return self.least(value, arguments, results, linear), [self.number(one) for one in value.arguments]
+
+    def least(self, value: Value, arguments: Array, results: Array, linear: bool) -> Hinged:
+        """The hinges of a function; if heads compare it with many others, none that errors of its arguments pass."""
+        if value in self.compared and self.ranges.block > SHORT:
+            return flat_around(fewest_hinges(arguments, results), arguments, results)
+        return (with_a_linear_part if linear and results.shape[1] == 1 else fewest_hinges)(arguments, results)
 
     def of_sign(self, value: Map, mean: Value, result: Callable[[Map, Plain], Any]) -> tuple[Array, Array]:
         """Where a function of a mean's sign must be right, and what it gives there."""

@@ -1,10 +1,11 @@
 """Merging: a number that is only ever read together with another one, in one proportion, is added to it instead.
 
-`step + 13 · below` is read as a whole, and step is not read alone once `below` is known: so `below` is written where
-step is, thirteen times, and takes no dimension of its own.
+`step + 2 · below` is read as a whole, and step is not read alone once `below` is known: so `below` is written where
+step is, twice, and takes no dimension of its own.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from handloom.write.compiler.layering import LayerParts, writes_of
 from handloom.write.compiler.lowered import HeadPart, Lowered, NeuronPart, Read, plus
@@ -14,17 +15,21 @@ MOST_APART = 32  # times the size of the smaller number
 Timed = list[tuple[int, HeadPart | NeuronPart]]
 
 
-def merged(lowered: Lowered, layers: Sequence[LayerParts]) -> None:
-    """Merge what can be merged, in the parts themselves."""
+def merged(lowered: Lowered, layers: Sequence[LayerParts]) -> tuple[Lowered, list[LayerParts]]:
+    """The same with all merged that can be."""
+    layers = [LayerParts(tuple(map(replace, layer.heads)), tuple(map(replace, layer.neurons))) for layer in layers]
     timed = timed_parts(layers)
+    bounds, zeros = dict(lowered.bounds), set(lowered.zeros)
+    lowered = replace(lowered, bounds=bounds, zeros=zeros, parts=[part for _, part in timed])
     while found := next(mergeable(lowered, timed), None):
         into, name, factor = found
         for _, part in timed:
             substitute(part, into, name, factor)
-        ends = [factor * bound for bound in lowered.bounds.pop(name)]
-        lowered.zeros -= {into, name}
-        low, high = lowered.bounds[into]
-        lowered.bounds[into] = low + min(0.0, *ends), high + max(0.0, *ends)
+        ends = [factor * bound for bound in bounds.pop(name)]
+        zeros -= {into, name}
+        low, high = bounds[into]
+        bounds[into] = low + min(0.0, *ends), high + max(0.0, *ends)
+    return lowered, layers
 
 
 def timed_parts(layers: Sequence[LayerParts]) -> Timed:
@@ -55,9 +60,12 @@ def mergeable(lowered: Lowered, timed: Timed) -> Iterator[tuple[str, str, float]
 
 
 def alike(lowered: Lowered, into: str, name: str, factor: float) -> bool:
-    """Whether two numbers that share a dimension are of similar size: the smaller one loses bits otherwise."""
+    """Whether two numbers that share a dimension are of similar size: the smaller one loses bits otherwise. Shares of
+    the first token are counted with all of them."""
     sizes = [max(map(abs, lowered.bounds[into])), abs(factor) * max(map(abs, lowered.bounds[name]))]
-    return max(sizes) <= MOST_APART * min(sizes)
+    column = lowered.columns.get(into)
+    first = column is not None and column.of == "position" and not any(column.values[1:])
+    return max(sizes) <= (1 if first else MOST_APART) * min(sizes)
 
 
 def reads_in(part: HeadPart | NeuronPart) -> list[Read]:

@@ -15,11 +15,12 @@ Span = tuple[int, int]  # when a number is first known and last read, in half la
 
 
 def placed(
-    lowered: Lowered, layers: Sequence[LayerParts], shared: Mapping[str, Sequence[str]]
+    lowered: Lowered, layers: Sequence[LayerParts], shared: Mapping[str, Sequence[str]], more: int = 0
 ) -> tuple[dict[str, int], list[LayerParts]]:
-    """The dimension of every number, and the layers with the neurons that clear some."""
+    """The dimension of every number, and the layers with the neurons that clear some. Layers may have that many neurons
+    more than the widest of them."""
     spans = spans_of(lowered, layers)
-    spare = [most_neurons(layers) - count_neurons(layer) for layer in layers]
+    spare = [most_neurons(layers) + more - count_neurons(layer) for layer in layers]
     places: dict[str, int] = {}
     holder: dict[int, str] = {}  # dimension → the number that has it last
     cleared: list[list[str]] = [[] for _ in layers]

@@ -30,7 +30,7 @@ from handloom.write.compiler.values import (
     token_of,
 )
 
-MOST_VALUES = 4_096  # of a variable
+MOST_VALUES = 8_192  # of a variable
 FEW_CASES = 2_000  # up to this many, what they are computed from is looked at instead
 ROUNDS = 12  # in which the tokens of answers to answers must all be found
 MOST_CASES = 200_000  # of the variables that one function is computed from
@@ -47,6 +47,7 @@ class Ranges:
     tokens: tuple[str, ...]
     block: int
     most: Mapping[str, int]  # how often a token can occur, if that is less than everywhere
+    signs: frozenset[Value] = frozenset()  # means of which only the sign is used; the values of some are their ends
     known_cases: dict[Map, Cases] = field(default_factory=dict)
 
     def how_many(self, where: Where) -> int:
@@ -62,6 +63,12 @@ class Ranges:
     def holds(self, where: Where, token: str) -> bool:
         assert where.key is not None
         return bool(computed(where.key, {bases(where.key)[0]: token}))
+
+    def compared(self) -> frozenset[Value]:
+        """What heads compare as numbers: the points of their conditions, there and here, and what they order by."""
+        heads = [value for value in self.values if isinstance(value, Select | Count)]
+        points = (point for head in heads for there, here, _ in head.where.circles for point in (*there, *here))
+        return frozenset([*points, *(one.by for one in heads if isinstance(one, Select) and one.by is not None)])
 
     def cases(self, value: Map) -> Cases:
         if value not in self.known_cases:
@@ -99,7 +106,7 @@ def ranges_of(
     run.append(END)
     at_first = {value: column[0] for value, column in run.columns.items()}
     found: dict[Value, tuple[Plain, ...]] = {}
-    ranges = Ranges(found, at_first, tuple(tokens), block, most or {})
+    ranges = Ranges(found, at_first, tuple(tokens), block, most or {}, used_by_sign(at_first))
     for value in run.columns:
         known = before.values.get(value) if before is not None else None
         if before is not None and known is not None and unchanged(value, ranges, before):
@@ -114,9 +121,24 @@ def ranges_of(
 
 def unchanged(value: Value, ranges: Ranges, before: Ranges) -> bool:
     """Whether all that a range is found from is the same as before; equal ranges are one object."""
-    if isinstance(value, Token | Count):
+    if isinstance(value, Token | Count) or (value in ranges.signs) != (value in before.signs):
         return False
     return all(ranges.values[one] is before.values[one] for one in {*value.inputs, *bases(value)} - {value})
+
+
+def used_by_sign(at_first: Mapping[Value, Plain]) -> frozenset[Value]:
+    """The means of which only the sign is used, among all values that a program has."""
+    testing = {value for value in at_first if isinstance(value, Map) and value.of_sign}
+    others = {one for user in at_first.keys() - testing for one in user.inputs}
+    return frozenset(
+        mean
+        for (mean,) in (test.arguments for test in testing)
+        if isinstance(mean, Select)
+        and mean.order == "all"
+        and mean not in others
+        and not isinstance(mean.value, Constant)
+        and isinstance(at_first[mean.value] if mean.otherwise is None else mean.otherwise, int)
+    )
 
 
 def ranges_in_use(answer: Value, often: Mapping[str, int], block: int, once: bool) -> Ranges:
@@ -173,7 +195,8 @@ def possible(value: Value, ranges: Ranges) -> Iterable[Plain]:
     rest = ranges.at_first[value.value] if value.otherwise is None else value.otherwise
     taken = known[value.value]
     if value.order == "all" and len(taken) > 1:
-        taken = means(value, taken, ranges.block)
+        every = means(value, taken, ranges.block)
+        taken = ends(taken, ranges.block) if len(every) > MOST_VALUES and value in ranges.signs else every
     return {*taken, rest}
 
 
@@ -243,6 +266,14 @@ def means(value: Select, taken: tuple[Plain, ...], block: int) -> tuple[Plain, .
     if any(number.denominator != 1 for number in numbers):
         refuse(value.line, "the mean of numbers that are not whole has too many values", "take the mean of whole ones")
     return means_between(int(low), int(high), block)
+
+
+def ends(taken: Iterable[Plain], block: int) -> tuple[Plain, ...]:
+    """Of all means of whole numbers: the least and the greatest, 0, and numbers next to it that no mean is between."""
+    numbers = [Fraction(one) for one in taken]
+    low, high = min(numbers), max(numbers)
+    around = (one for one in (Fraction(-1, block), Fraction(0), Fraction(1, block)) if low <= one <= high)
+    return tuple(dict.fromkeys((low, *around, high)))
 
 
 @lru_cache(64)

@@ -10,6 +10,7 @@ from dataclasses import replace
 from math import cos, pi, sin
 from typing import Any
 
+from handloom.write.compiler.fuse import inlined
 from handloom.write.compiler.ranges import Ranges, bases, computed, is_column
 from handloom.write.compiler.values import (
     At,
@@ -25,6 +26,7 @@ from handloom.write.compiler.values import (
     Where,
 )
 
+DECIMALS = 12  # of points on a circle, so that the sine of π is 0, and takes no dimension
 WELL_APART = 4  # tokens on a circle, whose middle then is as far from each as others are
 
 
@@ -84,7 +86,7 @@ class Rewriting:
             return value
         texts = [any(isinstance(one, str) for one in self.ranges.values[argument]) for argument in value.arguments]
         if not any(texts):
-            return replace_map(value, value.function, tuple(map(self.new, value.arguments)))
+            return replace(value, arguments=tuple(map(self.new, value.arguments)))
 
         def function(*given: Any) -> Any:
             every = zip(given, texts, value.arguments, strict=True)
@@ -112,9 +114,12 @@ class Rewriting:
         return Where(tuple(pairs), key, query, circles=tuple(circles))
 
     def points(self, value: Value, both: tuple[Plain, ...]) -> tuple[Value, Value]:
-        """Where a value lies on the circle of all values that are compared."""
+        """Where a value lies on the circle of all values that are compared; if it is computed, at once with it."""
         angle = {one: 2 * pi * i / len(set(both)) for i, one in enumerate(sorted(set(both), key=str))}
-        return tuple(self.new(Map(lambda v, f=f: f(angle[v]), (value,), line=value.line)) for f in (cos, sin))  # type: ignore[return-value]
+        maps = [Map(lambda v, f=f: round(f(angle[v]), DECIMALS), (value,), line=value.line) for f in (cos, sin)]
+        if isinstance(value, Map) and not is_column(value):
+            maps = [inlined(one, 0, value) for one in maps]
+        return tuple(map(self.new, maps))  # type: ignore[return-value]
 
 
 def without_multiples(value: Map) -> Map:
@@ -139,7 +144,7 @@ def numbered(value: Value, numbers: Mapping[Plain, int]) -> Value:
         otherwise = None if value.otherwise is None else numbers[value.otherwise]
         return replace(value, value=numbered(value.value, numbers), otherwise=otherwise)
     if isinstance(value, Map) and not is_column(value):
-        return replace_map(value, numbering(value, numbers), value.arguments)
+        return replace(value, function=numbering(value, numbers))
     return Map(numbers.__getitem__, (value,), line=value.line)
 
 

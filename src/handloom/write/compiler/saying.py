@@ -28,7 +28,7 @@ def say(lowering: Lowering, value: Value) -> None:
         say_computed(lowering, value)
     elif isinstance(value, At | Select) and any(isinstance(one, str) for one in lowering.ranges.values[value]):
         moved, codes = lowering.taken_plane(value), lowering.codes
-        for (read, constant), turn, target in zip(moved, np.diag(codes.turn), PLANE, strict=True):
+        for (read, constant), turn, target in zip(moved, codes.turn, PLANE, strict=True):
             if turn:
                 lowering.move(value, plus(read, one=constant), {target: float(turn)})
         if codes.shift.any():
@@ -57,7 +57,7 @@ def say_computed(lowering: Lowering, value: Map | Linear) -> None:
         arguments, reads = 1 / (1 + arguments), [lowering.share(value.arguments[0])]
     else:
         reads = [lowering.number(one) for one in value.arguments]
-    if value.arguments[0] in lowering.totals:
+    if value.arguments[0] in lowering.ranges.signs:
         arguments, codes = lowering.of_sign(
             value, value.arguments[0], lambda _, one: lowering.codes.answer(token_of(one))
         )

@@ -12,7 +12,7 @@ import numpy as np
 from handloom.core.arrays import Array
 from handloom.write.compiler.cases import Domains, unproven
 from handloom.write.compiler.ranges import bases, computed, one_token
-from handloom.write.compiler.streams import Reads, Streams, U
+from handloom.write.compiler.streams import TINY, Reads, Streams, U, not_too_large
 from handloom.write.compiler.values import At, Count, Plain, Position, Select, Value, Where
 
 SURE = 18.0  # by which a score must exceed all others together: e⁻¹⁸ is less than what float32 rounds
@@ -29,7 +29,8 @@ class HeadWeights:
 
 @dataclass(frozen=True)
 class Scores:
-    """Scores (n, m) of cases there (m) for cases here (n), of the first token (n, 1), and how wrong they can be."""
+    """Scores (n, m) of cases there (m) for cases here (n), of the first token (n, 1), and how wrong each can be beside
+    the error of the query, which is the same for all."""
 
     here: Reads
     there: Reads
@@ -45,25 +46,41 @@ def scored(streams: Streams, head: HeadWeights, here: list[Value], there: list[V
     )
     root = np.sqrt(head.queries.shape[1])
 
-    def against(rows: Array) -> tuple[Array, Array]:  # (m, K) → (n, m) and its error
+    def against(rows: Array, wrong: Array) -> tuple[Array, Array]:  # (m, K) twice → (n, m) and its error
         scores, sizes = queries.values @ rows.T / root, np.abs(queries.values) @ np.abs(rows).T / root
-        wrong = ((np.abs(queries.values) + queries.error) @ keys.error)[:, None] + (np.abs(rows) @ queries.error)
-        return scores, wrong / root + (len(rows.T) + 4) * U * sizes + (keys.factor + U) * np.abs(scores)
+        not_too_large(sizes)
+        error = (np.abs(queries.values) + queries.errors) @ wrong.T / root
+        return scores, error + (len(rows.T) + 3) * U * sizes + (keys.factor + U) * np.abs(scores) + TINY
 
-    return Scores(queries, keys, *against(keys.values), *against(keys.first[None]))
+    return Scores(queries, keys, *against(keys.values, keys.errors), *against(keys.first[None], keys.first_error[None]))
 
 
-def between(found: Scores, keys: Array) -> Array:
-    """How wrong the difference of the scores of each key (m, K) and the next can be, (n, m − 1). An error of the query
-    is the same for both."""
+def between(found: Scores, keys: Array, wrong: Array) -> Array:
+    """How wrong the difference of the scores of each key (m, K) and the next can be, (n, m − 1), if keys are so wrong.
+    An error of the query is the same for both."""
     queries, root = np.abs(found.here.values), np.sqrt(keys.shape[1])
     sizes = queries @ np.abs(keys).T / root
     scores = found.here.values @ keys.T / root
-    own = ((queries + found.here.error) @ found.there.error / root)[:, None]
-    own = own + (keys.shape[1] + 4) * U * sizes + (found.there.factor + U) * np.abs(scores)
-    common = np.abs(np.diff(keys, axis=0)) @ found.here.error / root
+    own = (queries + found.here.errors) @ wrong.T / root
+    own = own + (keys.shape[1] + 3) * U * sizes + (found.there.factor + U) * np.abs(scores) + TINY
+    common = found.here.errors @ np.abs(np.diff(keys, axis=0)).T / root
     error: Array = own[:, 1:] + own[:, :-1] + common
     return error
+
+
+def with_queries(found: Scores, matches: Array) -> Scores:
+    """Scores with the errors that queries make beside that of one match, or of the first token if there is none: all
+    are compared with it."""
+    keys, root = found.there.values, np.sqrt(found.there.values.shape[1])
+    some: Array = np.asarray(matches.any(1))
+    beside = np.where(some[:, None], keys[matches.argmax(1)], found.there.first)  # (n, K)
+
+    def common(rows: Array) -> Array:  # (m, K) → (n, m)
+        columns = range(rows.shape[1])
+        return np.sum([found.here.errors[:, [k]] * np.abs(rows[:, k] - beside[:, [k]]) for k in columns], axis=0) / root
+
+    error, first_error = found.error + common(keys), found.first_error + common(found.there.first[None])
+    return replace(found, error=error, first_error=first_error)
 
 
 class Selections:
@@ -79,8 +96,9 @@ class Selections:
             return self.check_place(streams, head, value)
         assert isinstance(value, Select | Count)
         if value in self.domains.totals:
-            found = scored(streams, head, [], [])
-            return float(2 * found.error.max() + np.abs(found.scores - found.first).max() + found.first_error.max())
+            found = with_queries(scored(streams, head, [], []), np.ones((1, 1), bool))
+            apart = 2 * found.error.max() + np.abs(found.scores - found.first).max() + found.first_error.max()
+            return float(apart) * (1 + found.here.factor)
         return self.check_condition(streams, head, value)
 
     def check_place(self, streams: Streams, head: HeadWeights, value: At) -> float:
@@ -94,10 +112,10 @@ class Selections:
         scores = np.hstack([found.first, found.scores[:, order]])
         rises = np.diff(scores, axis=1)
         before = np.arange(self.block - 1)[None, :] < places  # the step from s to s + 1 is one towards the place
-        lead = np.where(before, rises, -rises) - between(
-            found, np.vstack([found.there.first, found.there.values[order]])
-        )
-        self.require(lead.min(initial=np.inf), value)
+        keys = np.vstack([found.there.first, found.there.values[order]])
+        wrong = np.vstack([found.there.first_error, found.there.errors[order]])
+        lead = np.where(before, rises, -rises) - between(found, keys, wrong)
+        self.require(lead.min(initial=np.inf), found, value)
         return 0.0
 
     def check_condition(self, streams: Streams, head: HeadWeights, value: Select | Count) -> float:
@@ -114,8 +132,9 @@ class Selections:
         keys = [*there, *([] if where.key is None else [where.key]), *order]
         found = replace(found, there=replace(found.there, cases=computed_from(found.there, keys)))
         matches = matching(found, len(here), where)
+        found = with_queries(found, matches)
         levels = [level(case, value, tied) if ordered else () for case in found.there.cases]
-        apart = self.compare(found, matches, levels, value)
+        apart = self.compare(found, matches, levels, value) * (1 + found.here.factor)
         return 0.0 if isinstance(value, Select) and value.order != "all" else apart
 
     def compare(self, found: Scores, matches: Array, levels: list[tuple[float, ...]], value: Select | Count) -> float:
@@ -123,7 +142,7 @@ class Selections:
         low, high = found.scores - found.error, found.scores + found.error
         rest = np.where(matches, -np.inf, high).max(1, initial=-np.inf)
         first_low, first_high = (found.first - found.first_error)[:, 0], (found.first + found.first_error)[:, 0]
-        self.require((first_low - rest).min(), value)
+        self.require((first_low - rest).min(), found, value)
         ranks = {one: i for i, one in enumerate(sorted(set(levels)))}
         below = np.full(len(low), -np.inf) if isinstance(value, Count) else first_high
         apart = 0.0
@@ -131,7 +150,7 @@ class Selections:
             hits = matches[:, members]
             worst = np.where(hits, low[:, members], np.inf).min(1)
             best = np.where(hits, high[:, members], -np.inf).max(1)
-            self.require((worst - below).min(), value)
+            self.require((worst - below).min(), found, value)
             apart = max(apart, float(np.where(hits.any(1), best - worst, 0.0).max()))
             below = np.maximum(below, best)
         if isinstance(value, Count):
@@ -140,8 +159,8 @@ class Selections:
             apart = max(apart, float(np.where(hits, gap, 0.0).max(initial=0.0)))
         return apart
 
-    def require(self, lead: float, value: Value) -> None:
-        if not lead >= self.lead:
+    def require(self, lead: float, found: Scores, value: Value) -> None:
+        if not lead >= self.lead * (1 + found.here.factor):
             raise unproven(
                 f"{value.line}: a head's scores are {lead:.3g} apart where {self.lead:.3g} would leave no doubt"
             )

@@ -7,6 +7,7 @@ bounded.
     ["token"]  ["position"]  ["constant", 3]
     ["sum", constant, [[factor, i], …]]
     ["table", [i, …], [[argument, …, result], …]]
+    ["sign", i, [result below 0, at 0, above 0]]
     ["at", i, place]  ["count", where]
     ["select", order, i, where, by, otherwise]      where: {"pairs": [[there, here], …], "key": i, "query": i}
 
@@ -23,6 +24,7 @@ from handloom.core import HandloomError, Model
 from handloom.core.errors import shown
 from handloom.tasks.task import Task
 from handloom.write.compiler.source import MOST_POSITIONS, TokenProgram, vocab_of
+from handloom.write.compiler.totals import sign
 from handloom.write.compiler.values import (
     At,
     Constant,
@@ -76,6 +78,8 @@ def row_of(value: Value, numbers: dict[Value, int], program: TokenProgram) -> li
         return ["constant", plain_out(value.value)]
     if isinstance(value, Linear):
         return ["sum", plain_out(value.constant), [[plain_out(f), numbers[one]] for f, one in value.terms]]
+    if isinstance(value, Map) and value.of_sign:
+        return ["sign", numbers[value.arguments[0]], [plain_out(value.function(sign)) for sign in (-1, 0, 1)]]
     if isinstance(value, Map):
         cases = program.ranges.cases(value).items()
         rows = sorted(([*map(plain_out, given), plain_out(result)] for given, result in cases), key=repr)
@@ -128,6 +132,7 @@ class Reading:
             "constant": lambda value: Constant(self.plain(value), line=self.line),
             "sum": self.sum,
             "table": self.table,
+            "sign": self.sign,
             "at": lambda value, place: At(self.value(value), self.value(place), line=self.line),
             "count": lambda where: Count(self.where(where), line=self.line),
             "select": self.select,
@@ -190,6 +195,12 @@ class Reading:
             self.fail(f"its tables have more than {MOST_ROWS:,} rows, or no arguments")
         entries = {row[:-1]: row[-1] for row in rows}
         return Map(lambda *asked: entries.get(asked), given, line=self.line)
+
+    def sign(self, value: Any, results: Any) -> Value:
+        given = [self.plain(one) for one in self.some(results, 3)]
+        if len(given) != 3:
+            self.fail(f"value {len(self.values)} has {shown(results)} (expected 3 results)")
+        return Map(lambda one: given[1 + sign(one)], (self.value(value),), of_sign=True, line=self.line)
 
     def select(self, order: Any, value: Any, where: Any, by: Any, otherwise: Any) -> Value:
         if order not in get_args(Order) or (order in ("least", "greatest")) != (by is not None):

@@ -92,6 +92,8 @@ class Operators:
 
     def compared(self, other: Any, test: Callable[[Any], int]) -> Any:
         """A test of the difference: a sum costs nothing, and one number has fewer cases than two."""
+        if isinstance(self, Value) and not isinstance(self, Constant) and isinstance(other, int) and other == 0:
+            return Map(test, (self,), of_sign=True)
         difference = self - other
         return NotImplemented if difference is NotImplemented else difference.apply(test)
 
@@ -202,6 +204,7 @@ class Linear(Value):
 class Map(Value):
     function: Callable[..., Any]
     arguments: tuple[Value, ...]
+    of_sign: bool = False  # whether it is a function of one number, of which only the sign matters
     known: dict[tuple[Plain, ...], Plain | None] = field(
         default_factory=dict, init=False, repr=False
     )  # what it gave so far
@@ -229,6 +232,12 @@ class Where(Operators):
         flags = (flag for flag in (self.key, self.query) if flag is not None)
         points = (value for there, here, _ in self.circles for value in (*there, *here))
         return (*(value for pair in self.pairs for value in pair), *points, *flags)
+
+    @property
+    def equal(self) -> tuple[tuple[Value, Value], ...]:
+        """All that must be equal, there and here; points are equal if both their coordinates are."""
+        points = (pair for there, here, _ in self.circles for pair in zip(there, here, strict=True))
+        return (*self.pairs, *points)
 
     def __and__(self, other: Any) -> "Where":
         other = as_where(other)

@@ -15,6 +15,7 @@ from handloom.language import (
     number,
     position,
     program,
+    seen,
     there,
     token,
 )
@@ -66,25 +67,32 @@ def dyck_1(n: int = 12) -> TokenProgram:
     def dyck_1() -> Any:
         step = apply(lambda text: {"(": 1, ")": -1}.get(text, 0), token)
         below = mean(step) < 0
-        wrong = mean(step + (n + 1) * below)  # in the end as many open as close, and never fewer
+        wrong = mean(step + 2 * below)  # a walk that ends at −k was below 0 at k positions or more
         return choose(wrong > 0, "N", "Y")
 
     return dyck_1
 
 
 def shuffle_dyck_2(n: int = 5) -> TokenProgram:
+    """Only a bracket of its own kind can take a kind below 0, so each looks at its own kind alone."""
+
     @program(asks=f"[()[\\]]{{1,{n}}}", steps=1)
     def shuffle_dyck_2() -> Any:
-        steps = [apply(lambda text, kind=kind: {kind[0]: 1, kind[1]: -1}.get(text, 0), token) for kind in ("()", "[]")]
-        below = sum(mean(step) < 0 for step in steps)
-        wrong = mean(sum(steps) + (n + 1) * below)
+        step = apply(lambda text: {"(": 1, "[": 1, ")": -1, "]": -1}.get(text, 0), token)
+        square = apply(lambda text: int(text in ("[", "]")), token)
+        below = mean(step, where=there(square) == square) < 0
+        wrong = mean(step + 2 * below)  # as in dyck-1, for each kind
         return choose(wrong > 0, "N", "Y")
 
     return shuffle_dyck_2
 
 
 def dyck_2(n: int = 6) -> TokenProgram:
-    """A bracket closes the latest one that opened at its depth; they must be of one kind."""
+    """A bracket closes the latest one that opened at its depth; they must be of one kind. What is deeper than half of
+    the input is never closed, and the first bracket that closes too much finds none."""
+
+    def limited(depth: Any) -> Value:
+        return apply(lambda depth: min(max(depth, 0), n // 2 + 1), depth)
 
     @program(asks=f"[()[\\]]{{1,{n}}}", steps=1)
     def dyck_2() -> Any:
@@ -92,8 +100,8 @@ def dyck_2(n: int = 6) -> TokenProgram:
         closes = apply(lambda text: int(text in (")", "]")), token)
         depth = count(there(opens) == 1) - count(there(closes) == 1)
         kind = apply(lambda text: {"(": 1, "[": 2}.get(text, 0), token)
-        opened = latest(kind, where=(there(depth) == depth + 1) & (there(opens) == 1), otherwise=0)
+        opened = latest(kind, where=(there(limited(depth)) == limited(depth + 1)) & (there(opens) == 1), otherwise=0)
         wrong = apply(lambda text, kind: int(kind != {")": 1, "]": 2}.get(text, kind)), token, opened)
-        return choose((mean(wrong) > 0) | (depth > 0), "N", "Y")
+        return choose(seen(there(wrong) == 1) | (depth > 0), "N", "Y")
 
     return dyck_2

@@ -38,7 +38,7 @@ def multiplication(digits: int = 2) -> TokenProgram:
         raise HandloomError(f"digits: {digits} (expected 1 or 2)")
     letters = CARRIES[: 9 * digits]
     most = 10 * len(letters)
-    answers = (*(letters[total // 10] for total in range(most)), *range(10), ">", *range(10), END)
+    answers = (*(letters[total // 10] for total in range(most)), *range(10), ">", ">", *range(10), END)
 
     @program(asks=f"[0-9]{{1,{digits}}}[*][0-9]{{1,{digits}}}=")
     def multiplication() -> Any:
@@ -59,7 +59,7 @@ def multiplication(digits: int = 2) -> TokenProgram:
         place = first(highest, where=there(token) == ">", otherwise=0) - 2 * (position - find(">"))
         again = at(place, apply(lambda text: int(text) + 1 if text.isdecimal() else 11 * (text == "="), token))
         done = said >= 2 * equals - 4
-        result = total + most * is_carry - 10 * carry + (most + 10) * done + again
+        result = total + most * is_carry - 10 * carry + (most + 11) * done + again
         return apply(lambda result: answers[min(max(result, 0), len(answers) - 1)], result)
 
     return multiplication

@@ -124,11 +124,17 @@ def k_hop(n: int = 31, letters: int = 4, k: int = 8) -> TokenProgram:
 
 
 def dedupe(n: int = 5, letters: int = 4) -> TokenProgram:
+    """The letter that makes k different ones is the k-th answer. More than all letters are not different."""
+
+    def limited(number: Any) -> Value:
+        return apply(lambda number: min(max(number, 0), letters + 1), number)
+
     @program(asks=f"{letters_up_to(letters)}{{0,{n}}}>")
     def dedupe() -> Any:
-        new = (count(there(token) == token) == 1) & (token != ">")
+        new = (count(there(token) == token) < 2) & (token != ">")
         different = count(there(new) == 1)
-        return first(token, where=there(different) == position - find(">") + 1, otherwise=END)
+        said = position - find(">")
+        return first(token, where=there(limited(different)) == limited(said + 1), otherwise=END)
 
     return dedupe
 

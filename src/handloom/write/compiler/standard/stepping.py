@@ -82,7 +82,7 @@ def addition(digits: int = 10) -> TokenProgram:
     @program(asks=f"[0-9]{{1,{digits}}}[+][0-9]{{1,{digits}}}=")
     def addition() -> Any:
         total, over = sum_of_digits()
-        return apply(lambda s, over: s % 10 if not over else (END, 1, None)[min(s, 2)], total, over)
+        return apply(lambda s, over: s % 10 if not over else (END, 1)[min(s, 1)], total, over)
 
     return addition
 
@@ -95,11 +95,14 @@ def scratch_addition(digits: int = 10) -> TokenProgram:
         total, over = sum_of_digits()
         fetched = at(2 * find(">") - position - 1, apply(two_more, token))
         answers = (">", 1, *range(10), END)
-        return apply(
-            lambda s, over: s % 10 if not over and s < 20 else answers[s] if over and s < len(answers) else None,
-            total + fetched,
-            over,
-        )
+
+        def answer(s: int, over: bool) -> object:
+            """Two digits add up to 19 at most; beyond, all is the same up to the first answer behind them."""
+            if over:
+                return answers[min(s, len(answers) - 1)]
+            return s % 10 if s < 20 else answers[0]
+
+        return apply(answer, total + fetched, over)
 
     return scratch_addition
 
