@@ -14,11 +14,11 @@ hl.read.heads(model)                            # what each head looks at: "offs
 from handloom.read.answer import Step
 from handloom.read.attention import mean_attention, right_strings, strings_for
 from handloom.read.circuit import Circuit, circuit
-from handloom.read.circuits import Circuits, HeadCircuits, circuits
 from handloom.read.composition import Composed, Composition, composition
 from handloom.read.explanation import Explanation, explain
 from handloom.read.film_strip import FilmStrip, film_strip
 from handloom.read.flow import flow
+from handloom.read.head_circuits import Circuits, HeadCircuits, head_circuits
 from handloom.read.heads import HeadNames, NamedHead, heads
 from handloom.read.lens import Attribution, Lens, direct_attribution, lens
 from handloom.read.looks import Look, effects, looks_between
@@ -53,7 +53,6 @@ __all__ = [
     "VirtualHead",
     "VirtualHeads",
     "circuit",
-    "circuits",
     "composition",
     "direct_attribution",
     "direction_names",
@@ -61,6 +60,7 @@ __all__ = [
     "explain",
     "film_strip",
     "flow",
+    "head_circuits",
     "heads",
     "lens",
     "looks_between",
