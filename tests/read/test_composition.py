@@ -8,7 +8,7 @@ import pytest
 from draws import random_model
 from handloom.core import Config, HandloomError
 from handloom.core.transforms import random_rotation, rotate
-from handloom.read import circuits, composition
+from handloom.read import composition, head_circuits
 from handloom.read.composition import squared_corners
 from handloom.write import program
 
@@ -45,7 +45,7 @@ def test_corners_of_rotations_have_the_law_of_whole_rotations(width, d_head):
 @pytest.mark.parametrize("norm", ["none", "rms", "layer"])
 def test_values_are_those_of_whole_matrices(norm):
     model = random_model(Config(**SIZES, norm=norm, kv_heads=1))
-    found, heads = composition(model, rotations=3), circuits(model)
+    found, heads = composition(model, rotations=3), head_circuits(model)
 
     def whole(head, first, second):
         one = heads[head]

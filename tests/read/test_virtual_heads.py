@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from draws import assert_close, configs, random_model
 from handloom.core import Config, HandloomError, reference
 from handloom.read import Term, virtual_heads
-from handloom.read.circuits import fold
+from handloom.read.head_circuits import fold
 from handloom.read.virtual_heads import scale, term
 
 sizes = st.integers(1, 5)

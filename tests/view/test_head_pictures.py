@@ -5,7 +5,7 @@ import pytest
 
 from draws import random_model
 from handloom.core import Config, HandloomError
-from handloom.read import FilmStrip, circuits, composition, heads, virtual_heads
+from handloom.read import FilmStrip, composition, head_circuits, heads, virtual_heads
 from handloom.view.cards import html
 from handloom.view.head_pictures import (
     HEAD_CARDS,
@@ -30,8 +30,8 @@ def film(frames=3, layers=2, heads=2, T=5):
 
 RESULTS = [
     heads(SEARCH),
-    circuits(SEARCH),
-    circuits(SEARCH)["1.0"],
+    head_circuits(SEARCH),
+    head_circuits(SEARCH)["1.0"],
     composition(SEARCH),
     virtual_heads(SEARCH, "4 0 8 0 1 3 0 8 0"),
     film(),
@@ -76,13 +76,13 @@ def test_a_long_row_and_a_strange_token_are_drawn_safely():
     model = random_model(Config(vocab=3, block=200, d_model=4, layers=2, heads=1, d_head=2))
     assert len(as_svg(virtual_heads_drawing(virtual_heads(model, [0, 1, 2] * 66)))) < 500_000
     strange = model.with_(vocab=type(model.vocab)(("<script>", "b", "\x00")))
-    assert "<script>" not in as_svg(head_circuits_drawing(circuits(strange)["0.0"]))
+    assert "<script>" not in as_svg(head_circuits_drawing(head_circuits(strange)["0.0"]))
 
 
 def test_what_cannot_be_drawn_says_why():
     one_layer = random_model(Config(vocab=70, block=5, d_model=4, layers=1, heads=2, d_head=2))
     with pytest.raises(HandloomError, match=r"a picture of 70 tokens \(expected up to 64\); look at the numbers"):
-        circuits_drawing(circuits(one_layer))
+        circuits_drawing(head_circuits(one_layer))
     with pytest.raises(HandloomError, match="one layer has no pairs of heads"):
         composition_drawing(composition(one_layer))
     with pytest.raises(HandloomError, match="one layer has none"):

@@ -21,13 +21,13 @@ from handloom.read.answer import Step
 from handloom.read.attention import mean_attention, right_strings, strings_for
 from handloom.read.attribution import edge_attribution, node_attribution
 from handloom.read.circuit import Circuit, circuit
-from handloom.read.circuits import Circuits, HeadCircuits, circuits
 from handloom.read.composition import Composed, Composition, composition
 from handloom.read.dictionaries import Dictionary, dictionary
 from handloom.read.edge_scores import EdgeScores
 from handloom.read.explanation import Explanation, explain
 from handloom.read.film_strip import FilmStrip, film_strip
 from handloom.read.flow import flow
+from handloom.read.head_circuits import Circuits, HeadCircuits, head_circuits
 from handloom.read.heads import HeadNames, NamedHead, heads
 from handloom.read.lens import Attribution, Lens, direct_attribution, lens
 from handloom.read.looks import Look, effects, looks_between
@@ -73,7 +73,6 @@ __all__ = [
     "VirtualHeads",
     "ablate",
     "circuit",
-    "circuits",
     "composition",
     "dictionary",
     "direct_attribution",
@@ -83,6 +82,7 @@ __all__ = [
     "explain",
     "film_strip",
     "flow",
+    "head_circuits",
     "heads",
     "lens",
     "looks_between",

@@ -32,7 +32,7 @@ from handloom.core.finding import find
 from handloom.core.registry import offered
 from handloom.core.seeds import Elsewhere, generator
 from handloom.read.attention import check_heads
-from handloom.read.circuits import FoldedWeights, HeadCircuits, fold
+from handloom.read.head_circuits import FoldedWeights, HeadCircuits, fold
 
 KINDS = ("q", "k", "v")
 ROTATIONS = 400

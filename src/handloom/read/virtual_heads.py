@@ -25,7 +25,7 @@ from handloom.core.arrays import Array
 from handloom.core.finding import find
 from handloom.core.registry import offered
 from handloom.read.attention import check_heads
-from handloom.read.circuits import FoldedWeights, HeadCircuits, eigenvalues, fold, positive_share, without_rounding
+from handloom.read.head_circuits import FoldedWeights, HeadCircuits, eigenvalues, fold, positive_share, without_rounding
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Term:
 @dataclass(frozen=True)
 class VirtualHead:
     """Two heads as one, on an input: where it looks, how much of what the later head writes is its doing, and whether
-    it copies (as `circuits` has it)."""
+    it copies (as `head_circuits` has it)."""
 
     first: str
     second: str

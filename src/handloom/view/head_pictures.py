@@ -13,9 +13,9 @@ import numpy as np
 
 from handloom.core import HandloomError
 from handloom.core.arrays import Array
-from handloom.read.circuits import Circuits, HeadCircuits
 from handloom.read.composition import Composition
 from handloom.read.film_strip import FilmStrip
+from handloom.read.head_circuits import Circuits, HeadCircuits
 from handloom.read.heads import HeadNames, NamedHead
 from handloom.read.part_names import token_names
 from handloom.read.virtual_heads import VirtualHeads

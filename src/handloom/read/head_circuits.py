@@ -1,7 +1,7 @@
 """The circuits of a head: what it looks for (QK) and what it does with what it finds (OV), over tokens and positions.
 
     >>> from handloom.core.registry import offered
-    >>> found = circuits(offered("program")("search"))
+    >>> found = head_circuits(offered("program")("search"))
     >>> found["1.0"].ov("tokens").shape
     (10, 10)
 
@@ -212,7 +212,7 @@ class Circuits:
         return offered("html")(self)
 
 
-def circuits(model: Model | str) -> Circuits:
+def head_circuits(model: Model | str) -> Circuits:
     """The circuits of every head of a model."""
     found = find(model).model
     check_heads(found)

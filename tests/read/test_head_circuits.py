@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from draws import assert_close, configs, random_model
 from handloom.core import Config, HandloomError, Model, Vocab, params, reference
 from handloom.core.transforms import random_rotation, rotate
-from handloom.read import circuits
+from handloom.read import head_circuits
 from handloom.write import program
 
 KINDS = {"layers": 1, "place": "pre", "d_ff": 0, "heads": 4}
@@ -32,7 +32,7 @@ def test_scores_of_the_first_layer_are_the_sum_of_qk_circuits(config, data):
     sources = {"tokens": ids, "positions": list(range(T)), "bias": [0] * T}
     if config.positions in ("none", "rotary"):
         del sources["positions"]
-    found = circuits(model)
+    found = head_circuits(model)
     for h in range(config.heads):
         total = np.zeros((T, T))
         for t, s in np.ndindex(T, T):
@@ -57,7 +57,7 @@ def test_what_a_head_adds_to_the_logits_is_its_ov_circuit_along_its_pattern(conf
     gain = model.params["ln_final"]["w"] if config.norm != "none" else 1.0
     U = model.params["W_E"].T if config.tied else model.params["W_U"]
     for h in range(config.heads):
-        one = circuits(model)[f"0.{h}"]
+        one = head_circuits(model)[f"0.{h}"]
         rows = one.ov("tokens")[ids] / before + one.ov("bias")
         if config.positions in ("table", "sinusoid"):
             rows = rows + one.ov("positions")[:T] / before
@@ -70,7 +70,7 @@ def test_what_a_head_adds_to_the_logits_is_its_ov_circuit_along_its_pattern(conf
 @given(configs(layers=2, heads=2, place="pre", norm="rms"))
 @settings(max_examples=30)
 def test_singular_values_and_eigenvalues_are_those_of_the_whole_matrices(config):
-    for one in circuits(random_model(config)).heads.values():
+    for one in head_circuits(random_model(config)).heads.values():
         for whole, values in ((one.qk(), one.qk_singular_values), (one.ov(), one.ov_singular_values)):
             expected = np.linalg.svd(whole, compute_uv=False)
             few = min(len(expected), len(values))
@@ -81,9 +81,9 @@ def test_singular_values_and_eigenvalues_are_those_of_the_whole_matrices(config)
 
 
 def test_a_head_that_copies_has_1_and_one_that_takes_away_has_minus_1():
-    assert circuits(copier(1.0))["0.0"].copying == pytest.approx(1.0)
-    assert circuits(copier(-1.0))["0.0"].copying == pytest.approx(-1.0)
-    assert circuits(copier(0.0))["0.0"].copying == 0.0
+    assert head_circuits(copier(1.0))["0.0"].copying == pytest.approx(1.0)
+    assert head_circuits(copier(-1.0))["0.0"].copying == pytest.approx(-1.0)
+    assert head_circuits(copier(0.0))["0.0"].copying == 0.0
 
 
 def copier(sign, tokens=5):
@@ -101,33 +101,33 @@ def copier(sign, tokens=5):
 
 def test_what_is_nothing_but_rounding_is_nothing():
     """The first heads of the search read positions and copy what the logits do not see."""
-    found = circuits(program("search"))
+    found = head_circuits(program("search"))
     for head in ("0.0", "0.1", "1.1"):
         assert not found[head].ov().any()
         assert not found[head].qk().any()
         assert found[head].copying == found[head].matching == 0.0
     assert found["1.0"].copying == pytest.approx(1.0)
-    assert circuits(program("book/search"))["1.1"].copying == pytest.approx(-1.0), "it takes away what was there"
+    assert head_circuits(program("book/search"))["1.1"].copying == pytest.approx(-1.0), "it takes away what was there"
 
 
 def test_a_rotation_of_the_stream_changes_no_circuit():
     model = random_model(Config(vocab=7, block=5, d_model=8, layers=2, heads=2, d_head=3, norm="rms", tied=False))
     turned = rotate(model, random_rotation(8, seed=3))
-    for head, one in circuits(model).heads.items():
-        other = circuits(turned)[head]
+    for head, one in head_circuits(model).heads.items():
+        other = head_circuits(turned)[head]
         assert_close(other.qk(), one.qk(), 1e-9)
         assert_close(other.ov("positions"), one.ov("positions"), 1e-9)
         assert other.copying == pytest.approx(one.copying, abs=1e-9)
 
 
 def test_what_is_not_defined_is_refused_in_one_line():
-    rotary = circuits(
+    rotary = head_circuits(
         random_model(Config(vocab=4, block=4, d_model=4, layers=1, heads=2, d_head=2, positions="rotary"))
     )
     assert rotary["0.1"].qk(offset=2).shape == (4, 4)
     with pytest.raises(HandloomError, match="the positions of this model turn queries and keys"):
         rotary["0.0"].qk("positions", "tokens")
-    plain = circuits(random_model(Config(vocab=4, block=4, d_model=4, layers=1, heads=2, d_head=2)))
+    plain = head_circuits(random_model(Config(vocab=4, block=4, d_model=4, layers=1, heads=2, d_head=2)))
     with pytest.raises(HandloomError, match="expected 0: only rotary positions depend on it"):
         plain["0.0"].qk(offset=1)
     with pytest.raises(HandloomError, match=r"no source 'words' \(expected tokens, positions or bias\)"):
@@ -135,18 +135,18 @@ def test_what_is_not_defined_is_refused_in_one_line():
     with pytest.raises(HandloomError, match=r"no head .* in this model"):
         plain["0.7"]
     with pytest.raises(HandloomError, match="stand behind its sublayers and rescale the stream itself"):
-        circuits(random_model(Config(vocab=4, block=4, d_model=4, layers=1, heads=2, d_head=2, place="post")))
+        head_circuits(random_model(Config(vocab=4, block=4, d_model=4, layers=1, heads=2, d_head=2, place="post")))
 
 
 def test_heads_that_share_keys_and_values_have_circuits_of_their_own():
     config = Config(vocab=4, block=4, d_model=4, layers=1, heads=4, d_head=2, kv_heads=2)
-    found = circuits(random_model(config))
+    found = head_circuits(random_model(config))
     assert not np.allclose(found["0.0"].qk(), found["0.1"].qk())
     assert np.allclose(found["0.0"].reads("K", "tokens"), found["0.1"].reads("K", "tokens"))
     assert not np.allclose(found["0.1"].reads("K", "tokens"), found["0.2"].reads("K", "tokens"))
 
 
 def test_the_result_prints_and_becomes_json():
-    found = circuits("search")
+    found = head_circuits("search")
     assert str(found).splitlines()[3].startswith("1.0      1.00      0.00")
     assert [one["head"] for one in json.loads(json.dumps(found.to_json()))] == ["0.0", "0.1", "1.0", "1.1"]
