@@ -20,7 +20,7 @@ METAVARS = {int: "N", float: "X", str: "NAME"}
 Command = TypeVar("Command", bound=Callable[..., None])
 
 MODEL_HELP = (
-    "A model file, a .taotp file, a run folder, a folder of Hugging Face, or a program with its parameters: hello, "
+    "A model file, a .taotp file, a run folder, a Hugging Face folder, or a program with its parameters: hello, "
     "hello:message=Hi."
 )
 ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help=MODEL_HELP, show_default=False)]

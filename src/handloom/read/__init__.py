@@ -29,6 +29,7 @@ from handloom.read.film_strip import FilmStrip, film_strip
 from handloom.read.flow import flow
 from handloom.read.head_circuits import Circuits, HeadCircuits, head_circuits
 from handloom.read.heads import HeadNames, NamedHead, heads
+from handloom.read.inputs import PairBatch, Pairs, pairs_of
 from handloom.read.lens import Attribution, Lens, direct_attribution, lens
 from handloom.read.looks import Look, effects, looks_between
 from handloom.read.matching import HeadMatch, HeadMatches, match_heads
@@ -60,6 +61,8 @@ __all__ = [
     "MethodScore",
     "NamedHead",
     "Overview",
+    "PairBatch",
+    "Pairs",
     "PartEffects",
     "Patching",
     "Path",
@@ -90,6 +93,7 @@ __all__ = [
     "mean_attention",
     "node_attribution",
     "overview",
+    "pairs_of",
     "patch",
     "path_patch",
     "paths",

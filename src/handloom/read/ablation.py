@@ -20,6 +20,7 @@ import numpy as np
 from handloom.core import HandloomError, Model, choose_engine
 from handloom.core.arrays import Array
 from handloom.core.errors import shown
+from handloom.core.finding import find
 from handloom.core.registry import offered
 from handloom.core.sites import sites
 from handloom.core.trace import as_list
@@ -77,7 +78,7 @@ class PartEffects(Mapping[str, float]):
 
 
 def ablate(
-    model: Model,
+    model: Model | str,
     parts: str | Iterable[str] | None = None,
     pairs: "Pairs | PairBatch | None" = None,
     how: str = "zero",
@@ -85,6 +86,7 @@ def ablate(
 ) -> PartEffects:
     """Switch off each part alone, by default every head and MLP, in runs on the clean inputs of the pairs, by default
     drawn from the model's task."""
+    model = find(model).model
     if how not in WAYS:
         raise HandloomError(f"how={shown(how)}: expected {', '.join(WAYS)}; choose one")
     batches = as_batches(pairs_of(model) if pairs is None else pairs)

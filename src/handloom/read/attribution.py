@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from handloom.core import HandloomError, Model, Trace, choose_engine
 from handloom.core.arrays import Array
 from handloom.core.checks import whole
+from handloom.core.finding import find
 from handloom.core.params import Params
 from handloom.read.ablation import PartEffects
 from handloom.read.edge_scores import EdgeScores
@@ -40,18 +41,20 @@ MEANING = "change of the metric if the edge gets the other value"
 
 
 def edge_attribution(
-    model: Model, pairs: "Pairs | PairBatch", steps: int = 1, seed: int = 0, dtype: str = "float64"
+    model: Model | str, pairs: "Pairs | PairBatch", steps: int = 1, seed: int = 0, dtype: str = "float64"
 ) -> EdgeScores:
     """A number for each edge of the Graph: the change of the metric that a gradient predicts if the edge gets its value
     of the other run. `seed` shuffles the positions that `pos` gets."""
+    model = find(model).model
     run = Attribution(model, whole("steps", steps, 1), dtype)
     return EdgeScores(run.scores(pairs, seed), MEANING, f"EAP-IG, {steps} steps" if steps > 1 else "EAP")
 
 
 def node_attribution(
-    model: Model, pairs: "Pairs | PairBatch", steps: int = 1, seed: int = 0, dtype: str = "float64"
+    model: Model | str, pairs: "Pairs | PairBatch", steps: int = 1, seed: int = 0, dtype: str = "float64"
 ) -> PartEffects:
     """The same for all that a source writes: the sum over its edges."""
+    model = find(model).model
     run = Attribution(model, whole("steps", steps, 1), dtype)
     sums = dict.fromkeys(run.graph.sources, 0.0)
     for (source, _), score in run.scores(pairs, seed).items():

@@ -29,9 +29,12 @@ from handloom.read.graph import Edge, Graph
 from handloom.read.impossible import impossible_edges
 from handloom.read.inputs import PairBatch, Pairs, every_pair, pairs_of
 from handloom.tasks import Learnable, task_of
+from handloom.tasks import task as task_named
 
 ORDERS = 3  # in which edges are pruned, for the core
 CORE_PAIRS = 64  # pairs on which they are
+PAIRS, FEWEST = 256, 16  # pairs of inputs, if the model is small, and if it is large
+AFFORDABLE = 3e11  # multiplications to spend on cutting edges
 MOST_CUTS = 500_000  # edges times pairs up to which all pairs are gone through
 
 
@@ -43,7 +46,7 @@ class EdgeEvidence:
     target: str
     share: float
     real: bool
-    core: bool
+    core: bool | None  # None if it was not looked for
     impossible: bool
 
     @property
@@ -79,7 +82,10 @@ class Circuit:
         return frozenset(one.edge for one in self.edges if one.real)
 
     @property
-    def core(self) -> frozenset[Edge]:
+    def core(self) -> frozenset[Edge] | None:
+        """The edges of every minimal set; None if the model is too large to look for these."""
+        if any(one.core is None for one in self.edges):
+            return None
         return frozenset(one.edge for one in self.edges if one.core)
 
     @property
@@ -99,12 +105,14 @@ class Circuit:
 
     def summary(self) -> str:
         how = f"all {self.pairs:,} pairs of inputs" if self.exhaustive else f"{self.pairs:,} pairs of inputs"
+        core = "" if self.core is None else f"; {len(self.core)} in the core"
+        found = f"{len(self.real)} real of {len(self.edges)} edges, on {how}{core}"
+        if len(self.real) == len(self.edges):
+            return f"{found}: every edge is real"
         verdict = "certified" if self.certified else "not certified"
         others = "them" if self.exhaustive else f"{self.held_out:,} other pairs"
-        return (
-            f"{len(self.real)} real of {len(self.edges)} edges, on {how}; {len(self.core)} in the core; {verdict}: "
-            f"the real edges alone keep the answers on {self.kept:.3g} of {others}".replace("on 1 of", "on all of")
-        )
+        share = "all" if self.certified else f"{self.kept:.3g}"
+        return f"{found}; {verdict}: the real edges alone keep the model's answers on {share} of {others}"
 
     def lines(self) -> Iterable[str]:
         """The real edges, one line per receiver."""
@@ -143,26 +151,36 @@ class Circuit:
 
 def circuit(
     model: Model | str,
-    task: Learnable | None = None,
-    pairs: int = 256,
+    task: Learnable | str | None = None,
+    pairs: int | None = None,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Circuit:
-    """The circuit of a model, or of the model of a name, for a task, by default its own."""
+    """The circuit of a model, or of the model of a name, for a task, by default its own. By default there are 256 pairs
+    of inputs, and fewer for a large model, whose core is not looked for."""
     found, folder = find(model)
-    task = task or task_of(found, folder)
+    task = task_named(task) if isinstance(task, str) else task or task_of(found, folder)
     graph = Graph(found)
-    drawn = every_pair_in_time(graph, task) or pairs_of(found, task, pairs, seed)
-    held_out = drawn if drawn.exhaustive else pairs_of(found, task, pairs, seed + 1)
+    number = pairs or affordable_pairs(graph)
+    drawn = every_pair_in_time(graph, task) or pairs_of(found, task, number, seed)
+    held_out = drawn if drawn.exhaustive else pairs_of(found, task, number, seed + 1)
     shares = shares_changed(graph, drawn, seed, progress)
     real = frozenset(edge for edge, share in shares.items() if share > 0)
-    core = core_of(graph, drawn.first(CORE_PAIRS), real, seed)
+    core = core_of(graph, drawn.first(CORE_PAIRS), real, seed) if affordable_pairs(graph) == PAIRS else None
     impossible = impossible_edges(graph)
     edges = tuple(
-        EdgeEvidence(*edge, share, edge in real, edge in core, edge in impossible) for edge, share in shares.items()
+        EdgeEvidence(*edge, share, edge in real, None if core is None else edge in core, edge in impossible)
+        for edge, share in shares.items()
     )
     kept = share_kept(graph, held_out, frozenset(graph.edges) - real, seed + 1)
     return Circuit(edges, len(drawn), drawn.exhaustive, kept, len(held_out), stated_edges(found))
+
+
+def affordable_pairs(graph: Graph) -> int:
+    """The usual number of pairs, or as many as can be cut in about 20 seconds, at least FEWEST."""
+    c = graph.config
+    cost = len(graph.edges) * c.layers * c.block * c.d_model * (4 * c.heads * c.d_head + 2 * c.d_ff + c.block)
+    return max(FEWEST, min(PAIRS, int(AFFORDABLE / max(1, cost))))
 
 
 def every_pair_in_time(graph: Graph, task: Learnable | None) -> Pairs | None:
@@ -174,15 +192,17 @@ def every_pair_in_time(graph: Graph, task: Learnable | None) -> Pairs | None:
 def shares_changed(graph: Graph, pairs: Pairs, seed: int = 0, progress: Progress | None = None) -> dict[Edge, float]:
     """For each edge the share of pairs on which cutting it alone changes an answer."""
     changed = dict.fromkeys(graph.edges, 0)
-    for done, batch in enumerate(pairs, 1):
+    done = 0
+    for batch in pairs:
         other = graph.other_terms(batch, seed)
         plain = graph.answers(batch, [frozenset()], other)[0]
         for group in graph.by_receiver(graph.edges):
             after = graph.answers(batch, [{edge} for edge in group], other)
             for edge, count in zip(group, rows_changed(batch, after != plain), strict=True):
                 changed[edge] += count
-        if progress:
-            progress(done, len(pairs.batches))
+            done += len(group)
+            if progress:
+                progress(done, len(graph.edges) * len(pairs.batches))
     return {edge: count / len(pairs) for edge, count in changed.items()}
 
 

@@ -21,15 +21,17 @@ import numpy as np
 
 from handloom.core import Config, Model
 from handloom.core.arrays import Arrays
+from handloom.core.finding import find
 from handloom.read.frozen import BIAS, LOGITS
 from handloom.read.shares import Reading, all_readings, run_for_shares
 
 Edges = dict[tuple[str, str], float]
 
 
-def flow(model: Model, rows: Any, answers: Any = None) -> Edges:
+def flow(model: Model | str, rows: Any, answers: Any = None) -> Edges:
     """What each edge (source, receiver) carries to the logits, in a run on rows of token ids (B, T) or on texts of
     equal length; with `answers` (B, T), to the logits where these are 0 or more."""
+    model = find(model).model
     frozen, run = run_for_shares(model, rows)
     asked = None if answers is None else np.asarray(answers) >= 0
     readings = list(all_readings(model, frozen, run, asked))

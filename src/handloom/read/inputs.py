@@ -19,8 +19,10 @@ import numpy as np
 
 from handloom.core import HandloomError, Model
 from handloom.core.arrays import Array
+from handloom.core.checks import whole
 from handloom.core.errors import shown
-from handloom.tasks import Language, Learnable, Task, task_of
+from handloom.tasks import Learnable, Task, task_of
+from handloom.tasks import task as task_named
 
 FEW_INPUTS = 100  # inputs of a task up to which all pairs of them are gone through
 MOST_DRAWS = 4  # for each pair that is wanted: of a small task the same row is drawn again
@@ -84,11 +86,12 @@ def every_pair(model: Model, task: Learnable | None) -> Pairs | None:
     return Pairs(tuple(all_pairs([row_of(model, task, asked) for asked in task.every()])), True)
 
 
-def pairs_of(model: Model, task: Learnable | None = None, count: int = 256, seed: int = 0) -> Pairs:
+def pairs_of(model: Model, task: Learnable | str | None = None, count: int = 256, seed: int = 0) -> Pairs:
     """Up to `count` random pairs of inputs of a task, by default the model's."""
-    task = task or task_of(model)
+    whole("pairs", count, 2)
+    task = task_named(task) if isinstance(task, str) else task or task_of(model)
     if task is None:
-        raise HandloomError("pairs of inputs: the model's task is not known; give a task")
+        raise HandloomError("pairs of inputs: the model's task is not known; name one", ("name task", ""))
     check_vocab(model, task)
     rng = np.random.default_rng(seed)
     batches = list(drawn_pairs(model, task, count, rng))
@@ -161,8 +164,3 @@ def batch_of(clean: Sequence[Row], other: Sequence[Row]) -> PairBatch:
         np.array([tokens[:length] for tokens, _ in other]),
         np.array([answers for _, answers in clean]),
     )
-
-
-def is_language(task: Learnable | None) -> bool:
-    """Whether a task has strings and no questions, so that a next token is seldom the only right one."""
-    return isinstance(task, Language)

@@ -17,6 +17,7 @@ import numpy as np
 
 from handloom.core import Config, Model, Trace
 from handloom.core.arrays import Array, Arrays
+from handloom.core.finding import find
 from handloom.core.reference import norm, softmax
 from handloom.core.registry import offered
 from handloom.core.trace import Tap
@@ -57,9 +58,10 @@ class Lens:
         return offered("html")(self)
 
 
-def lens(model: Model, text: Any, answer: str | int | None = None) -> Lens:
+def lens(model: Model | str, text: Any, answer: str | int | None = None) -> Lens:
     """The logit lens of a text or of token ids: the likeliest token at each site and position, or how likely a given
     answer is there."""
+    model = find(model).model
     sites = lens_sites(model.config)
     run = reference_run(model, text, [*sites, LOGITS])
     logits = np.stack([lens_logits(model, run[site]) for site in sites])  # (sites, T, V)
@@ -123,10 +125,11 @@ def largest_first(values: Mapping[str, float]) -> list[tuple[str, float]]:
 
 
 def direct_attribution(
-    model: Model, text: Any, answer: str | int | None = None, against: str | int | None = None, position: int = -1
+    model: Model | str, text: Any, answer: str | int | None = None, against: str | int | None = None, position: int = -1
 ) -> Attribution:
     """Who wrote the logit of an answer, by default the token that the model predicts, at a position of a text or of
     token ids; compared with the mean logit, or with the logit of the token `against`."""
+    model = find(model).model
     frozen, run = run_frozen(model, text)
     target = target_of(model, run, answer, against, position)
     *_, parts = frozen.reads()

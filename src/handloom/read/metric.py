@@ -74,4 +74,6 @@ def ids_of(model: Model, text: Text) -> Array:
 
 
 def as_batches(pairs: "Pairs | PairBatch") -> list[PairBatch]:
+    if not isinstance(pairs, Pairs | PairBatch):
+        raise HandloomError(f"pairs: {shown(pairs)} (expected pairs of inputs); make them with pairs_of(model)")
     return [pairs] if isinstance(pairs, PairBatch) else list(pairs)

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from handloom.core import HandloomError, Model, count
 from handloom.core.callbacks import Progress
+from handloom.core.checks import check_tokens
 from handloom.core.finding import find
 from handloom.core.registry import offered
 from handloom.read.attention import strings_for
@@ -21,7 +22,8 @@ from handloom.read.circuit import Circuit, circuit
 from handloom.read.explanation import example_for
 from handloom.read.heads import HeadNames, heads, task_if_known
 from handloom.read.paths import Paths, paths
-from handloom.tasks import Task
+from handloom.tasks import Learnable, Task
+from handloom.tasks import task as task_named
 
 PATHS = 8
 Result = TypeVar("Result")
@@ -42,7 +44,7 @@ class Overview:
     @property
     def about(self) -> str:
         c, sizes = self.model.config, count(self.model)
-        shape = f"{c.layers} layers of {c.heads} heads" + (f" and {c.d_ff} neurons" if c.d_ff else ", no MLP")
+        shape = f"{c.layers} × {c.heads} heads" + (f" and {c.d_ff} neurons per layer" if c.d_ff else ", no MLP")
         task = self.model.notes.get("task")
         return f"{self.name}: {shape}, {c.d_model} wide; {sizes.total:,} parameters" + (
             f"; task {task}" if task else ""
@@ -66,10 +68,17 @@ class Overview:
 
 
 def overview(
-    model: Model | str, on: str | None = None, pairs: int = 256, seed: int = 0, progress: Progress | None = None
+    model: Model | str,
+    on: str | None = None,
+    task: Learnable | str | None = None,
+    pairs: int | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
 ) -> Overview:
     """The overview of a model, or of the model of a name; `on` is the input for the paths."""
     found, folder = find(model)
+    if on is not None:
+        check_tokens(found.config, found.vocab.encode(on))
     left_out = list[str]()
 
     def part(what: str, analysis: Callable[[], Result]) -> Result | None:
@@ -79,14 +88,14 @@ def overview(
             left_out.append(f"No {what}: {error}")
             return None
 
-    task = task_if_known(found, folder)
+    known = task_named(task) if isinstance(task, str) else task or task_if_known(found, folder)
     given = example_input(found, folder) if on is None else on
     return Overview(
         model if isinstance(model, str) else str(found.notes.get("task", "model")),
         found,
         given,
-        part("heads", lambda: heads(model, seed=seed)),
-        part("circuit", lambda: circuit(found, task, pairs, seed, progress)),
+        part("heads", lambda: heads(model, task=known, seed=seed)),
+        part("circuit", lambda: circuit(found, known, pairs, seed, progress)),
         part("paths", lambda: paths(found, given)),
         tuple(left_out),
     )

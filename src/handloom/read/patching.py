@@ -24,6 +24,7 @@ import numpy as np
 from handloom.core import HandloomError, Model, choose_engine
 from handloom.core.arrays import Array
 from handloom.core.errors import shown
+from handloom.core.finding import find
 from handloom.core.reference import forward
 from handloom.core.registry import offered
 from handloom.core.sites import match, sites
@@ -90,7 +91,7 @@ class Patching:
 
 
 def patch(
-    model: Model,
+    model: Model | str,
     clean: Text,
     other: Text,
     sites: str | Iterable[str] = "*.resid_pre",
@@ -104,6 +105,7 @@ def patch(
     The metric is the logit of `answer`, by default the clean run's own prediction, minus the largest other logit or
     that of `against`. Inputs must have equal numbers of tokens. By default torch computes it, if there is enough to
     compute; the reference always computes in float64."""
+    model = find(model).model
     batch = text_pair(model, clean, other, answer)
     right, least = int(batch.answers[0, -1]), None if against is None else id_of_token(model, against)
     names, letters = token_names(model), matched(model, sites)
@@ -189,7 +191,7 @@ class WholeRuns:
 
 
 def path_patch(
-    model: Model,
+    model: Model | str,
     clean: Text | None = None,
     other: Text | None = None,
     answer: Token | None = None,
@@ -200,6 +202,7 @@ def path_patch(
     those given; everything behind the receiver runs on. For two texts, or over pairs of inputs.
 
     The effects are shares of the mean metric. Two inputs have the same positions, so that `pos` restores nothing."""
+    model = find(model).model
     if pairs is None:
         if clean is None or other is None:
             raise HandloomError("path patching: one of the inputs is missing; give clean and other, or pairs")

@@ -27,6 +27,7 @@ import numpy as np
 from handloom.core import HandloomError, Model
 from handloom.core.arrays import Array
 from handloom.core.checks import whole
+from handloom.core.finding import find
 from handloom.core.registry import offered
 from handloom.read.frozen import BIAS, EMBED, Frozen, FrozenHead, run_frozen
 from handloom.read.target import ROUNDING, Target, spell_amount, target_of
@@ -96,7 +97,7 @@ class Paths:
 
 
 def paths(
-    model: Model,
+    model: Model | str,
     text: Any,
     answer: str | int | None = None,
     against: str | int | None = None,
@@ -107,6 +108,7 @@ def paths(
     """The paths to the logit of an answer, by default the token that the model predicts, at a position of a text or of
     token ids. It is compared with the mean logit, or with the logit of the token `against`. Of more than 10,000 paths
     the `keep` largest are searched for."""
+    model = find(model).model
     frozen, run = run_frozen(model, text, through_gates)
     target = target_of(model, run, answer, against, position)
     start = first_chain(frozen, target.weights)

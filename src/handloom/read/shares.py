@@ -28,6 +28,7 @@ import numpy as np
 from handloom.core import Config, HandloomError, Model, Trace, sites
 from handloom.core.arrays import Array, Arrays
 from handloom.core.errors import shown
+from handloom.core.finding import find
 from handloom.core.reference import for_each_head, turn_pairs
 from handloom.core.registry import offered
 from handloom.read.frozen import BIAS, LOGITS, NEEDED, Frozen, freeze, reference_run
@@ -97,9 +98,10 @@ def spelled(parts: Mapping[str, float]) -> str:
     )
 
 
-def shares(model: Model, text: Any, answers: Any = None) -> Shares:
+def shares(model: Model | str, text: Any, answers: Any = None) -> Shares:
     """From whom each head, MLP and the logits read, in a run on a text, or on several texts or rows of token ids of
     equal length together. With `answers`, of the shape of the ids, logits count only where these are 0 or more."""
+    model = find(model).model
     frozen, run = run_for_shares(model, text)
     asked = None if answers is None else np.asarray(answers) >= 0
     table: dict[str, dict[str, float]] = {}

@@ -85,7 +85,7 @@ class ScoreTable:
 
 def score_methods(
     methods: str | Method | Sequence[str | Method],
-    on: Sequence[Model | str] | Mapping[str, Model | str],
+    on: Model | str | Sequence[Model | str] | Mapping[str, Model | str],
     pairs: int = 128,
     seed: int = 0,
     progress: Progress | None = None,
@@ -95,7 +95,10 @@ def score_methods(
     chosen = [methods] if isinstance(methods, str) or callable(methods) else list(methods)
     named = [named_method(one) for one in chosen]
     rows = list[MethodScore]()
-    models = dict(on) if isinstance(on, Mapping) else {name_of(one): one for one in on}
+    chosen_models = [on] if isinstance(on, str | Model) else on
+    models = dict(on) if isinstance(on, Mapping) else {name_of(one): one for one in chosen_models}
+    if not models or not named:
+        raise HandloomError("scores: no model or no method is given (expected one at least); name some")
     for done, (name, one) in enumerate(models.items(), 1):
         model, folder = find(one)
         task = task_of(model, folder)

@@ -45,7 +45,7 @@ def function_of(path: Path, wanted: str | None) -> Method:
 
     @functools.wraps(function)
     def method(model: Any, pairs: Any) -> Any:
-        with in_users_code(f"{path}: {function.__name__}"):
+        with in_users_code(str(path)):
             return function(model, pairs)
 
     return method

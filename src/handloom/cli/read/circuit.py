@@ -2,12 +2,13 @@
 
 from handloom.cli.live.progress import SlowProgress
 from handloom.cli.options import JsonOption, ModelArgument
-from handloom.cli.read.output import PairsOption, PictureOption, SeedOption, check_picture, tell
+from handloom.cli.read.output import PairsOption, PictureOption, SeedOption, TaskOption, check_picture, tell
 
 
 def circuit(
     model: ModelArgument,
-    pairs: PairsOption = 256,
+    task: TaskOption = None,
+    pairs: PairsOption = None,
     seed: SeedOption = 0,
     output: PictureOption = None,
     as_json: JsonOption = False,
@@ -26,6 +27,6 @@ def circuit(
     from handloom.view.svg.circuit_graph import circuit_drawing
 
     check_picture(output)
-    with SlowProgress("lengths of inputs") as progress:
-        found = find_circuit(model, pairs=pairs, seed=seed, progress=progress)
+    with SlowProgress("cutting edges") as progress:
+        found = find_circuit(model, task, pairs=pairs, seed=seed, progress=progress)
     tell(found, as_json, output, lambda: circuit_drawing(found), f"{model}: {len(found.real)} real edges")

@@ -24,7 +24,12 @@ AnswerOption = Annotated[
 AgainstOption = Annotated[
     str | None, typer.Option(metavar="TOKEN", help="Compare its logit with that of this token; default: the mean.")
 ]
-PairsOption = Annotated[int, typer.Option(help="Pairs of inputs to try.", min=1)]
+PairsOption = Annotated[
+    int | None, typer.Option(help="Pairs of inputs to try; default: 256, or fewer for a large model.", min=2)
+]
+TaskOption = Annotated[
+    str | None, typer.Option(help="The task of the model, such as min:n=5; default: the one in its notes.")
+]
 SeedOption = Annotated[int, typer.Option(help="Which inputs.", min=0)]
 
 

@@ -7,13 +7,14 @@ import typer
 
 from handloom.cli.live.progress import SlowProgress
 from handloom.cli.options import JsonOption, ModelArgument, print_json
-from handloom.cli.read.output import OnOption, PairsOption, SeedOption
+from handloom.cli.read.output import OnOption, PairsOption, SeedOption, TaskOption
 
 
 def overview(
     model: ModelArgument,
     on: OnOption = None,
-    pairs: PairsOption = 256,
+    task: TaskOption = None,
+    pairs: PairsOption = None,
     seed: SeedOption = 0,
     output: Annotated[
         Path | None,
@@ -37,8 +38,8 @@ def overview(
     if output:
         check_place(output)
         check_suffix(output, "a page", ".html", ".htm")
-    with SlowProgress("lengths of inputs") as progress:
-        found = look_over(model, on, pairs, seed, progress)
+    with SlowProgress("cutting edges") as progress:
+        found = look_over(model, on, task, pairs, seed, progress)
     if output:
         write_atomically(output, overview_page(found).encode())
     if as_json:

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from handloom.cli.options import JsonOption, ModelArgument
-from handloom.cli.read.output import AgainstOption, AnswerOption, PictureOption, check_picture, tell
+from handloom.cli.read.output import AnswerOption, PictureOption, check_picture, tell
 
 
 def patch(
@@ -18,7 +18,9 @@ def patch(
         str, typer.Option(metavar="SITES", help="Sites to patch, such as *.resid_pre, *.z or 1.mlp_out.")
     ] = "*.resid_pre",
     answer: AnswerOption = None,
-    against: AgainstOption = None,
+    against: Annotated[
+        str | None, typer.Option(metavar="TOKEN", help="Compare with this token; default: the largest other.")
+    ] = None,
     output: PictureOption = None,
     as_json: JsonOption = False,
 ) -> None:

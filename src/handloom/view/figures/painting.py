@@ -34,9 +34,9 @@ POINTS = 72 / UNITS  # points to a unit
 
 def check_drawable(path: Path) -> None:
     """Raise an error at once if a drawing could not be written there."""
+    check_place(path)
     if path.suffix.lower() not in ENDINGS:
         raise HandloomError(f"{path}: not a kind of picture that is drawn here; name it {' or '.join(ENDINGS)}")
-    check_place(path)
     if path.suffix.lower() == ".png":
         matplotlib_parts()
 
