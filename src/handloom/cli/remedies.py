@@ -14,6 +14,7 @@ WORDS = {
     "other engine": "--engine torch",
     "lower rate": "--rate X",
     "name task": "--task TASK",
+    "keep models": "--keep 100",
     "judge samples": "handloom sample MODEL",
     "train": "handloom learn TASK",
     "discover": "handloom discover PROBLEM",

@@ -24,6 +24,7 @@ Action = Literal[
     "other engine",
     "lower rate",
     "name task",
+    "keep models",
     "judge samples",
     "train",
     "discover",

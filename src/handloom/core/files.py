@@ -246,8 +246,9 @@ def read_about(metadata: dict[str, str], entry: str = ENTRY) -> dict[str, Any]:
 
 
 def kind_of(entry: str) -> str:
-    """The kind of model that an entry of the metadata names, in words: "a transformer", "cells"."""
-    return entry.removeprefix(ENTRY + "-") if entry != ENTRY else "a transformer"
+    """The kind of model that an entry of the metadata names, in words."""
+    words = {ENTRY: "a transformer", f"{ENTRY}-cells": "cells, such as those of an RNN"}
+    return words.get(entry, entry.removeprefix(ENTRY + "-"))
 
 
 def digest(about: dict[str, Any], arrays: dict[str, Any]) -> str:

@@ -93,7 +93,8 @@ def checkpoints(folder: Path) -> dict[int, Path]:
     found = {int(name[1]): file for file in folder.iterdir() if (name := KEPT.fullmatch(file.name))}
     if not found:
         raise HandloomError(
-            f"{folder}: a run that kept no models (expected model-100.safetensors, …); train with keep=100"
+            f"{folder}: a run that kept no models (expected model-100.safetensors, …); train with keep=100",
+            ("keep models", ""),
         )
     if what_is(folder / LAST) == "file":
         steps = load(folder / LAST).notes.get("steps")
