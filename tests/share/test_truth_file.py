@@ -8,6 +8,7 @@ import pytest
 import handloom as hl
 from circuits import coefficients, listed
 from handloom.core import reference
+from handloom.read.compiled_truth import stated_edges
 from handloom.write.compiler import compile
 from handloom.write.standard import STANDARD, standard
 
@@ -62,3 +63,18 @@ def test_damaged_truth_raises_an_error_and_nothing_is_written(tmp_path):
         with pytest.raises(hl.HandloomError, match="damaged"):
             hl.export(model.with_(notes={**model.notes, "truth": truth}), tmp_path / "model")
     assert not (tmp_path / "model").exists()
+
+
+def test_a_folder_brings_its_truth_back(tmp_path):
+    model = hl.program("compiled/reverse")
+    hl.export(model, tmp_path / "folder")
+    found = hl.read.circuit(str(tmp_path / "folder"), pairs=64)
+    assert found.stated == stated_edges(model)
+    assert not found.disagreements()[1]
+
+
+def test_a_truth_that_is_no_json_is_refused_in_one_line(tmp_path):
+    hl.export(hl.program("compiled/reverse"), tmp_path / "folder")
+    (tmp_path / "folder" / "truth.json").write_text("[1, 2")
+    with pytest.raises(hl.HandloomError, match=r"truth\.json"):
+        hl.load(tmp_path / "folder")

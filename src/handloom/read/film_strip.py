@@ -43,7 +43,8 @@ class FilmStrip:
 
     def __str__(self) -> str:
         frames, layers, heads, T, _ = self.patterns.shape
-        changes = [f"{step:>8,}  {change:.3f}" for step, change in zip(self.steps, self.changes(), strict=True)]
+        moved = ["", *(f"{change:.3f}" for change in self.changes()[1:])]
+        changes = [f"{step:>8,}  {change}".rstrip() for step, change in zip(self.steps, moved, strict=True)]
         few = f"{self.rows} row{'s' * (self.rows > 1)}"
         what = f"{self.run}: {frames} checkpoints, {layers} layers, {heads} heads, {T} positions, {few}"
         return "\n".join([what, "    step  attention moved since the one before", *changes])

@@ -22,6 +22,7 @@ from handloom.share.llama import KINDS as LLAMA
 from handloom.share.llama import from_llama
 from handloom.share.tensors import Tensors, open_tensors, read_json
 from handloom.share.tokenizer_reader import folder_vocab, token_id
+from handloom.share.truth_file import TRUTH
 
 CONFIG = "config.json"
 NOTE = "handloom"  # the key of config.json with what handloom noted about a model
@@ -42,7 +43,7 @@ def load_folder(path: str | os.PathLike[str]) -> Model:
         vocab = folder_vocab(folder, values, config.vocab)
         if vocab is None:
             vocab, notes["tokens"] = numbered(values, config.vocab), NUMBERS
-        return noted(Model(config, arrays, vocab, notes), values.get(NOTE))
+        return with_truth(noted(Model(config, arrays, vocab, notes), values.get(NOTE)), folder)
     except HandloomError as error:
         raise HandloomError(named(folder, str(error))) from error
     except MemoryError as error:
@@ -83,6 +84,13 @@ def noted(model: Model, note: Any) -> Model:
     if not last or model.vocab.tokenizer is not None or model.notes.get("tokens") == NUMBERS:
         return model
     return first_tokens(model, replace(model.vocab, tokens=model.vocab.tokens[:last]))
+
+
+def with_truth(model: Model, folder: Path) -> Model:
+    """The model with the true circuit that lies beside its weights, if it does."""
+    if what_is(folder / TRUTH) != "file":
+        return model
+    return model.with_(notes={**model.notes, "truth": read_json(folder / TRUTH)})
 
 
 def first_tokens(model: Model, vocab: Vocab) -> Model:

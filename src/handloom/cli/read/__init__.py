@@ -1,5 +1,6 @@
 """handloom read: take a model apart."""
 
+from difflib import get_close_matches
 from typing import Any
 
 import typer
@@ -14,8 +15,10 @@ class Read(Commands):
     names = ("overview", "heads", "circuit", "paths", "shares", "lens", "patch", "film", "score")
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        alone = bool(args) and args[0] not in self.names and all(word.startswith("-") for word in args[1:2])
-        return super().resolve_command(ctx, ["overview", *args] if alone else args)
+        more = [word for word in args[1:2] if not word.startswith("-")]
+        misspelt = bool(more) and bool(get_close_matches(args[0], self.names))
+        model = bool(args) and args[0] not in self.names and not misspelt
+        return super().resolve_command(ctx, ["overview", *args] if model else args)
 
 
 read = typer.Typer(
