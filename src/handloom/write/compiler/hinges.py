@@ -142,14 +142,16 @@ def through(s: Array, values: Array, multiples: tuple[float, ...]) -> Hinged | N
 
 
 def quietest(points: Array, slopes: Array) -> int:
-    """The flat segment that all begins from, so that what neurons write adds up to least, before signs cancel it: it is
-    rounded as often as there are neurons. Without one the left of the first point, −1, or the right of the last."""
+    """The flat segment that all begins from, so that the neurons which are on anywhere add up to least: each rounds on
+    its own. If no segment is flat, the left of the first point, −1, or the right of the last, where less is written."""
     flat = np.flatnonzero(~slopes.any(axis=1))
-    zero = np.zeros((1, slopes.shape[1]))
-    turns = np.abs(np.diff(np.vstack([zero, slopes, zero]), axis=0)).max(1)  # at each point
-    most = written_at_ends(points, points, turns)  # of the bases from −1 on
-    bases = flat if len(flat) else np.array([-1, len(slopes)])
-    return int(bases[most[bases + 1].argmin()])
+    turns = np.abs(np.diff(slopes, axis=0)).max(1, initial=0.0)
+    if not len(flat):
+        ends = np.abs(slopes[[0, -1]]).max(1) if len(slopes) else np.zeros(1)
+        most = written_at_ends(points, points, np.concatenate([ends[:1], turns, ends[1:]]))
+        return -1 if most[0] <= most[-1] else len(slopes)
+    before = np.concatenate([[0.0], np.cumsum(turns)])  # up to each segment
+    return int(flat[np.maximum(before, before[-1] - before)[flat].argmin()])
 
 
 def written_at_ends(points: Array, at: Array, turns: Array) -> Array:
