@@ -23,7 +23,7 @@ from handloom.core.errors import shown
 from handloom.write.compiler.arrange import arranged
 from handloom.write.compiler.codes import Codes, on_a_circle, on_a_parabola
 from handloom.write.compiler.costs import costs_of
-from handloom.write.compiler.emit import emitted, pin_of
+from handloom.write.compiler.emit import emitted
 from handloom.write.compiler.fuse import fused, uses_of
 from handloom.write.compiler.interpreter import in_order
 from handloom.write.compiler.layering import LayerParts
@@ -116,7 +116,7 @@ def emitted_plan(program: TokenProgram, plan: CompilePlan) -> Model:
     """The Model of a program's plan."""
     notes: dict[str, object] = {"made": "compiled", "task": f"compiled/{program.name}"}
     notes["cost"] = costs_of(plan.lowered, plan.places, plan.layers)
-    notes["truth"] = truth_of(plan.lowered, plan.places, plan.layers, plan.codes, pin_of(plan.ranges.block))
+    notes["truth"] = truth_of(plan.lowered, plan.places, plan.layers, plan.codes, plan.ranges.block)
     if program.steps is not None:
         notes["decode_steps"] = program.steps
     return emitted(plan.lowered, plan.places, plan.layers, program.vocab, plan.ranges.block, plan.codes, notes)

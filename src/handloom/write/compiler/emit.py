@@ -14,22 +14,30 @@ from handloom.core.arrays import Array
 from handloom.write.compiler.codes import Codes
 from handloom.write.compiler.layering import LayerParts
 from handloom.write.compiler.levels import LONG
-from handloom.write.compiler.lowered import PLANE, Lowered, Read
+from handloom.write.compiler.lower import SHORT
+from handloom.write.compiler.lowered import PLANE, HeadPart, Lowered, Read
+from handloom.write.compiler.values import Count, Select
 from handloom.write.parts.encodings import PLANE as AXES
 from handloom.write.parts.stream import Direction, Head, Layer, Neurons, Stream, assemble
 
 C = 2.0**10  # what stands in high and low,
 C_LONG = 2.0**13  # and in a block of more than LONG positions, where norm must change less from one to the next
+LOUD = 2.0**3  # how much larger all but the token is in programs that count: what reads take from it rounds less then
 MARGIN = 16.0  # the least difference between the logits of the answer and of any other token
 
 
-def pin_of(block: int) -> float:
-    """What stands in high and low, without signs, in a block of that many positions."""
-    return C if block <= LONG else C_LONG
+def loudness(lowered: Lowered, block: int) -> float:
+    """Within what all numbers stay: more if some are shares of many positions, which lie close together."""
+    heads = (part for part in lowered.parts if isinstance(part, HeadPart) and part.looks)
+    values = [one for head in heads for one in head.values]
+    shares = any(isinstance(one, Count) or (isinstance(one, Select) and one.order == "all") for one in values)
+    return LOUD if shares and block > SHORT else 1.0
 
 
-def stream_of(lowered: Lowered, places: Mapping[str, int], pin: float) -> Stream:
-    """A direction for every number, scaled so that it stays within 1, behind the pair that holds ±pin."""
+def stream_of(lowered: Lowered, places: Mapping[str, int], block: int) -> Stream:
+    """A direction for every number, scaled so that it stays within the loudness, behind the pair that holds ±pin."""
+    loud = loudness(lowered, block)
+    pin = loud * (C if block <= LONG else C_LONG)
     every = np.eye(5 + max(places.values(), default=-1) + 1)
     high, low, token = every[:1], every[1:2], every[2:5]
     directions = {
@@ -40,7 +48,7 @@ def stream_of(lowered: Lowered, places: Mapping[str, int], pin: float) -> Stream
     for name, axis in zip(PLANE, AXES, strict=True):
         directions[name] = Direction(axis[None] @ token, axis[None] @ token)
     for name, place in places.items():
-        scale = 2.0 ** np.ceil(np.log2(max(map(abs, lowered.bounds[name]))))
+        scale = 2.0 ** np.ceil(np.log2(max(map(abs, lowered.bounds[name])))) / loud
         own = every[5 + place : 6 + place]
         directions[name] = Direction(own / scale, scale * (own - token.sum(0) / 3), "number", (5 + place, 6 + place))
     return Stream(directions, pin * np.sqrt(2 / len(every)))
@@ -56,7 +64,7 @@ def emitted(
     notes: Mapping[str, object],
 ) -> Model:
     """The Model of all parts."""
-    stream = stream_of(lowered, places, pin_of(block))
+    stream = stream_of(lowered, places, block)
     columns = {
         of: {n: np.array(c.values) for n, c in lowered.columns.items() if c.of == of} for of in ("token", "position")
     }

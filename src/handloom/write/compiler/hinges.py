@@ -128,8 +128,9 @@ def through(s: Array, values: Array, multiples: tuple[float, ...]) -> Hinged | N
     if not np.array_equal(y[index], values):
         return None
     slopes = np.diff(y, axis=0) / np.diff(points)[:, None]  # (n − 1, k)
-    base = quietest(slopes)
-    around = np.vstack([np.zeros_like(y[:1]), slopes]) if base < 0 else slopes
+    base = quietest(points, slopes)
+    flat = np.zeros_like(y[:1])
+    around = np.vstack([flat, slopes]) if base < 0 else np.vstack([slopes, flat]) if base == len(slopes) else slopes
     shift = 1 if base < 0 else 0  # around[i + shift] is the slope to the right of point i
     left, right = around[:-1], around[1:]  # of the points from 1 − shift
     turns = np.flatnonzero((np.abs(right - left) > 1e-12 * np.maximum(np.abs(left), np.abs(right))).any(axis=1))
@@ -140,14 +141,26 @@ def through(s: Array, values: Array, multiples: tuple[float, ...]) -> Hinged | N
     return with_flat_steps(hinged, points, i, base)
 
 
-def quietest(slopes: Array) -> int:
+def quietest(points: Array, slopes: Array) -> int:
     """The flat segment that all begins from, so that the neurons which are on anywhere add up to least: each rounds on
-    its own. −1, the left of the first point, if no segment is flat."""
+    its own. If no segment is flat, the left of the first point, −1, or the right of the last, where less is written."""
     flat = np.flatnonzero(~slopes.any(axis=1))
-    turns = np.cumsum(np.abs(np.diff(slopes, axis=0)).max(1, initial=0.0))  # up to each segment but the first
-    before = np.concatenate([[0.0], turns])
-    most = np.maximum(before, before[-1] - before)[flat]
-    return int(flat[most.argmin()]) if len(flat) else -1
+    turns = np.abs(np.diff(slopes, axis=0)).max(1, initial=0.0)
+    if not len(flat):
+        ends = np.abs(slopes[[0, -1]]).max(1) if len(slopes) else np.zeros(1)
+        most = written_at_ends(points, points, np.concatenate([ends[:1], turns, ends[1:]]))
+        return -1 if most[0] <= most[-1] else len(slopes)
+    before = np.concatenate([[0.0], np.cumsum(turns)])  # up to each segment
+    return int(flat[np.maximum(before, before[-1] - before)[flat].argmin()])
+
+
+def written_at_ends(points: Array, at: Array, turns: Array) -> Array:
+    """What neurons with these turns write at most, before signs cancel it, if all begins before each, or behind them
+    all: those before it are on to the left, the others to the right, so that most is written at an end."""
+    on_right, on_left = turns * (points[-1] - at), turns * (at - points[0])
+    right = np.append(np.cumsum(on_right[::-1])[::-1], 0.0)
+    most: Array = np.maximum(right, np.append(0.0, np.cumsum(on_left)))
+    return most
 
 
 def with_flat_steps(hinged: Hinged, points: Array, i: Array, base: int) -> Hinged:
@@ -175,4 +188,8 @@ def flat_around(hinged: Hinged, variables: Array, values: Array) -> Hinged:
     gaps, jumps = np.diff(points)[changes], np.diff(y, axis=0)[changes]
     at = np.column_stack([points[changes] + gaps / 4, points[changes + 1] - gaps / 4]).reshape(-1)
     change = np.stack([jumps, -jumps], axis=1) / (gaps / 2)[:, None, None]
-    return Hinged(hinged.multiples, at, np.ones(len(at)), change.reshape(len(at), -1), y[0])
+    change = change.reshape(len(at), -1)
+    most = written_at_ends(points, at, np.abs(change).max(1, initial=0.0))[::2]  # where a step begins or ends
+    base = int(most.argmin())
+    side = np.where(np.arange(len(at)) < 2 * base, -1.0, 1.0)
+    return Hinged(hinged.multiples, at, side, change, y[0] + jumps[:base].sum(0))

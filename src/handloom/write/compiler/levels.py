@@ -22,7 +22,8 @@ from handloom.write.compiler.ranges import one_token
 from handloom.write.compiler.values import END, At, Count, Select, Value
 
 STEP = 40.0  # between levels
-WIDE_STEP = 160.0  # where many positions are ordered by numbers that are computed, and their errors count as often
+WIDE_STEP = 80.0  # where many are ordered, and matched by numbers that are computed: their errors grow with all steps
+FAR = 160.0  # from the first token to the matches and to the rest, there
 TIES = 2.0  # steps between positions of equal numbers, which may be off by more than their order leaves room for
 FEW = 12  # positions up to which the shares that heads give for counts are exact enough to be ordered by
 LONG = 128  # positions up to which the squares of positions are small enough for float32
@@ -65,7 +66,7 @@ class Levels:
     def __init__(self, lowering: Lowering, value: Select | Count) -> None:
         self.lowering, self.value, self.where = lowering, value, value.where
         ordered = isinstance(value, Select) and value.order in ("latest", "first") and lowering.ranges.block > FEW
-        self.step = WIDE_STEP if ordered and value.where.circles else STEP
+        self.step, self.far = (WIDE_STEP, FAR) if ordered and value.where.circles else (STEP, STEP)
         self.spread = self.order()
 
     def order(self) -> Spread:
@@ -119,8 +120,8 @@ class Levels:
             return self.beside_first(token)
         lowering, first = self.lowering, self.lowering.first()
         equal = isinstance(self.value, Count)  # the first token counts along
-        rest = self.spread.lowest - (0 if equal else self.step)
-        gap = self.spread.highest - rest + self.step
+        rest = self.spread.lowest - (0 if equal else self.far)
+        gap = self.spread.highest - rest + self.far
         pairs: Looks = []
         key: Read = self.spread.key
         level = 0.0

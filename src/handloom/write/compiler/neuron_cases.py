@@ -59,16 +59,20 @@ class Activations:
     ) -> Signal:
         """What neurons write, as a function of what they compute, or of what they read."""
         norm, base, c, apart, more = one_read(streams, neurons.reads, self.eps)
-        found = streams.read(np.hstack([neurons.reads, base, apart]), self.eps, keys, promised)
-        signs = self.plan.ranges.signs
-        by_sign = not signs.isdisjoint(keys)
+        by_sign = not self.plan.ranges.signs.isdisjoint(keys)
         if by_sign and (len(keys) > 1 or value is None):
             raise unproven("neurons read a mean of which only the sign is known")
+        known = [] if by_sign else self.known(streams, base, keys)
+        units = np.eye(len(base))[:, known]
+        found = streams.read(np.hstack([neurons.reads, base, apart, units]), self.eps, keys, promised)
         found = with_turns(found, len(c)) if by_sign else found
         every, errors = np.vstack([found.values, found.first]), np.vstack([found.errors, found.first_error])
-        own = (rounding(neurons.reads, norm.sizes) + more) / norm.sigma  # (F,)
+        sizes = np.tile(norm.sizes / norm.sigma, (len(every), 1))  # (n, D)
+        read = 2 * len(c) + 1  # and behind these columns the known coordinates
+        sizes[:, known] = np.minimum(sizes[:, known], np.abs(every[:, read:]) + errors[:, read:])
+        own = rounding(neurons.reads, sizes) + more / norm.sigma  # (n, F)
         reach = BETWEEN if by_sign else ALONE
-        wrong = along_one_read(neurons, c, own, every[:, len(c) :], errors[:, len(c) :], reach)
+        wrong = along_one_read(neurons, c, own, every[:, len(c) : read], errors[:, len(c) : read], reach)
         every, errors = every[:, : len(c)], errors[:, : len(c)]
         wrong = np.minimum(wrong, (errors * (every > -2 * errors)) @ np.abs(neurons.writes))
         wrong += rounded(neurons, np.maximum(every, 0), errors, found.factor)
@@ -82,6 +86,12 @@ class Activations:
         if by_sign and signal.key[0] is keys[0]:
             raise unproven("what neurons write differs for means of one sign")
         return signal
+
+    def known(self, streams: Streams, base: Array, keys: list[Value]) -> list[int]:
+        """The coordinates of what is read that these variables determine: how large each is, is known case by case."""
+        every = np.eye(len(base))
+        seen = {int(d): streams.seen_by(every[:, [d]], self.eps) for d in np.flatnonzero(base[:, 0])}
+        return [d for d, some in seen.items() if set(some) <= set(keys)]
 
     def as_value(self, value: Map, cases: list[tuple[Plain, ...]], signal: Signal) -> Signal:
         """What is written as a function of the value that is computed, unless it differs where that does not."""

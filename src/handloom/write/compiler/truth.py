@@ -51,7 +51,7 @@ class Dimension:
 
 
 def truth_of(
-    lowered: Lowered, places: Mapping[str, int], layers: Sequence[LayerParts], codes: Codes, pin: float
+    lowered: Lowered, places: Mapping[str, int], layers: Sequence[LayerParts], codes: Codes, block: int
 ) -> dict[str, Any]:
     """Nodes, variables and edges, as JSON has them."""
     embeddings = [embedding_of(lowered, "token", PLANE), embedding_of(lowered, "position", ())]
@@ -61,7 +61,7 @@ def truth_of(
     return {
         "version": VERSION,
         "nodes": [reader.node for half in (embeddings, *halves, [logits]) for reader in half],
-        "variables": variables_of(lowered, places, codes, pin),
+        "variables": variables_of(lowered, places, codes, block),
         "edges": edges,
         "cancelled": cancelled,
     }
@@ -155,10 +155,10 @@ def listed(names: Sequence[str]) -> str:
     return ", ".join(names) or "1"
 
 
-def variables_of(lowered: Lowered, places: Mapping[str, int], codes: Codes, pin: float) -> list[dict[str, Any]]:
+def variables_of(lowered: Lowered, places: Mapping[str, int], codes: Codes, block: int) -> list[dict[str, Any]]:
     """How each number is read and written, and the least and greatest value it has; of the token, before the answer is
     written there."""
-    stream = stream_of(lowered, places, pin)
+    stream = stream_of(lowered, places, block)
     ends = {name: (float(x.min()), float(x.max())) for name, x in zip(PLANE, codes.points.T, strict=True)}
     return [
         {
