@@ -136,7 +136,7 @@ def circle_picture(theme: str) -> str:
 def around(
     title: str, x0: int, unit: float, points: Any, here: Any, then: Any, model: Model, colours: Any
 ) -> list[str]:
-    """The plane of the tokens around (x0, 200), so many pixels per 1."""
+    """The plane of the tokens around (x0, 200), `unit` pixels per 1."""
 
     def spot(point: Any) -> tuple[float, float]:
         return round(x0 + unit * float(point[0]), 1), round(200 - unit * float(point[1]), 1)

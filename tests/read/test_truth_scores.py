@@ -95,8 +95,8 @@ def test_what_is_no_score_is_refused(method, problem):
         score_methods(method, on=["min"], pairs=16)
 
 
-def same_scores(method, model, changed, renamed=lambda name: name):
-    """Whether a method gives two models the same scores, with heads renamed."""
+def assert_same_scores(method, model, changed, renamed=lambda name: name):
+    """A method gives two models the same scores, with heads renamed."""
     pairs = pairs_of(model, count=16)
     before, after = METHODS[method](model, pairs), METHODS[method](changed, pairs)
     largest = max(map(abs, before.values()))
@@ -108,7 +108,7 @@ def same_scores(method, model, changed, renamed=lambda name: name):
 def test_turning_the_stream_changes_no_score(method):
     model = hl.program(TASK).astype(np.float64)
     rotation = hl.transforms.random_rotation(model.config.d_model, seed=2)
-    same_scores(method, model, hl.transforms.rotate(hl.transforms.layer_to_rms(model), rotation))
+    assert_same_scores(method, model, hl.transforms.rotate(hl.transforms.layer_to_rms(model), rotation))
 
 
 @pytest.mark.parametrize("method", [name for name in METHODS if name != "acdc"])  # which prunes in the order of heads
@@ -123,4 +123,4 @@ def test_reordering_heads_and_neurons_reorders_the_scores(method):
         head, _, part = name.rpartition(".")
         return f"{names[head]}.{part}" if head in names else names.get(name, name)
 
-    same_scores(method, model, changed, renamed)
+    assert_same_scores(method, model, changed, renamed)

@@ -3,7 +3,7 @@
     film = film_strip("runs/strings-1")             # trained with keep=100
     film.patterns.shape                             # (checkpoints, layers, heads, T, T)
 
-A run keeps its model every so many steps (`keep`), as model-100.safetensors and so on; the last model of the run is the
+A run keeps its model every `keep` steps, as model-100.safetensors and so on; the last model of the run is the
 last checkpoint.
 """
 

@@ -4,7 +4,7 @@
     task_rows(model, task, 64, seed=0)
 
 Where a head looks should be measured on rows that no habit explains. In random rows the period of the repeat and the
-place where it starts are random too: on rows of one fixed period, a head that always looks so many tokens back could
+place where it starts are random too: on rows of one fixed period, a head that always looks that many tokens back could
 not be told from one that looks for what came before.
 
 But if the inputs of a task have a format, such as 12+34=, random rows make no sense to its model. Such a format shows

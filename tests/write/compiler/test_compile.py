@@ -260,3 +260,9 @@ def test_the_stored_program_is_the_program():
 
 def test_the_cost_of_a_file_is_in_its_notes():
     assert repr(cost_of(hl.compile(reverse))) == repr(reverse.cost())
+
+
+def test_a_program_whose_only_token_is_looked_for_is_compiled():
+    model = hl.program("compiled/reverse:n=0")
+    assert (model.vocab.tokens, model(">")) == ((">", "<>"), "")
+    assert hl.certify(model).right

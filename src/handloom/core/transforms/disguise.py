@@ -21,7 +21,7 @@ from handloom.core.transforms.explicit import store_positions, ungroup
 from handloom.core.transforms.permutations import NEURON_AXES, reordered, reordered_heads
 from handloom.core.transforms.rotation import random_rotation, rotate
 
-LOUD = 128.0  # a dimension is loud if it holds a constant of so many times what embeddings differ by
+LOUD = 128.0  # a dimension is loud if it holds a constant this many times as large as what embeddings differ by
 
 
 def disguise(model: Model, seed: int, dead: int = 1, distracting: int = 2, turn_loud: bool = False) -> Model:

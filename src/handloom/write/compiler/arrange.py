@@ -36,7 +36,7 @@ def arrangements(lowered: Lowered, codes: Codes) -> Iterator[Arranged]:
 
 
 def size_of(arranged: Arranged, rows: int) -> int:
-    """How many parameters a model has, with tables of so many rows in all."""
+    """How many parameters a model has, whose tables have `rows` rows in all."""
     lowered, layers, places = arranged
     width = PAIR_AND_TOKEN + max(places.values(), default=-1) + 1
     heads = max((len(layer.heads) for layer in layers), default=0)

@@ -116,7 +116,14 @@ class Levels:
     def looks(self) -> Looks:
         token = self.one_token()
         alone = not self.where.pairs and not self.where.circles and self.where.query is None
-        if token in self.lowering.beside_end and alone and isinstance(self.value, Select) and token is not None:
+        others = len(self.lowering.codes.tokens) > 2
+        if (
+            token is not None
+            and token in self.lowering.beside_end
+            and alone
+            and others
+            and isinstance(self.value, Select)
+        ):
             return self.beside_first(token)
         lowering, first = self.lowering, self.lowering.first()
         equal = isinstance(self.value, Count)  # the first token counts along

@@ -137,7 +137,7 @@ def one_read(streams: Streams, reads: Array, eps: float) -> tuple[Norm, Array, A
 def along_one_read(neurons: NeuronWeights, c: Array, own: Array, every: Array, errors: Array, reach: float) -> Array:
     """How wrong what neurons write can be, (n, D), that all read one number s, as c · s + b, and round by their own.
     The first column of what is read, and of its errors, is s; the others are b. A neuron may turn on or off if it does
-    within so many errors of s."""
+    within `reach` errors of s."""
     s, error, b, sizes = every[:, :1], errors[:, :1], every[:, 1:], np.abs(neurons.writes)
     own = own + errors[:, 1:]
     middle, near = c * s + b, reach * np.abs(c) * error

@@ -47,7 +47,7 @@ read, write = STREAM.read, STREAM.write
 
 
 def layer_norm_parity(length: str = "1-10") -> Model:
-    """Whether the number of ones is odd, of so many bits."""
+    """Whether the number of ones is odd, of up to this many bits."""
     _, high = lengths_within("layer-norm-parity", length)
     layers = [Layer([weigh_and_count()], find_the_count()), Layer(even_and_odd(), leave_the_answer())]
     vocab, notes = parity(length).vocab, {"decode_steps": 1}
