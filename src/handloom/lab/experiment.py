@@ -1,4 +1,4 @@
-"""The nouns of the lab: a Claim, the Checks of one run of its experiment (a Finding), and the Outcome over all seeds.
+"""The nouns of the lab: a Claim, the Checks of one run of its experiment (a Finding), and the Conclusion over all seeds.
 
     >>> held = Finding([Check("overlap", 0.99, least=0.97), Check("noise", 0.2, least=0.97, control=True)])
     >>> verdict_of([held, held, held])
@@ -154,7 +154,7 @@ class Result:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Conclusion:
     """The findings of an experiment over all seeds, and the verdict."""
 
     claim: Claim
@@ -168,7 +168,7 @@ class Outcome:
     @classmethod
     def of(
         cls, claim: Claim, findings: Sequence[Finding], seeds: Sequence[int], seconds: float, quick: bool
-    ) -> "Outcome":
+    ) -> "Conclusion":
         series = tuple(finding.series for finding in findings)
         return cls(claim, verdict_of(findings), results_of(findings), seconds, quick, tuple(seeds), series)
 

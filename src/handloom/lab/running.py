@@ -1,10 +1,10 @@
 """Running experiments: one process for each seed, as many at a time as there are cores, one thread each.
 
-    outcome("hopfield", seeds=3)               # in processes of their own
-    outcome(module, seeds=range(2), workers=0) # in this one: for tests
+    conclude("hopfield", seeds=3)               # in processes of their own
+    conclude(module, seeds=range(2), workers=0) # in this one: for tests
 
 Small networks train faster as several processes than as one on several cores, and a result does not depend on how many
-cores there are. An outcome is there as soon as its last seed is.
+cores there are. A conclusion is there as soon as its last seed is.
 """
 
 import multiprocessing
@@ -20,7 +20,7 @@ from typing import Any
 
 from handloom.core.callbacks import Progress
 from handloom.lab.catalogue import experiment
-from handloom.lab.experiment import SEEDS, Finding, Lab, Outcome
+from handloom.lab.experiment import SEEDS, Finding, Lab, Conclusion
 from handloom.lab.one_thread import use_one_thread
 
 PAUSE = 0.2  # seconds between looks at the progress
@@ -42,26 +42,26 @@ def run_seed(module: Any, lab: Lab) -> Ran:
     return Ran(finding, time.process_time() - began)
 
 
-def outcome(
+def conclude(
     which: str | ModuleType, seeds: int | Sequence[int] = SEEDS, quick: bool = True, workers: int | None = None
-) -> Outcome:
-    """The outcome of one experiment. With workers=0 all seeds run in this process, one after the other."""
+) -> Conclusion:
+    """The conclusion of one experiment. With workers=0 all seeds run in this process, one after the other."""
     numbers = range(seeds) if isinstance(seeds, int) else seeds
     if workers == 0 or not isinstance(which, str):
         module = experiment(which) if isinstance(which, str) else which
         return joined(module, [run_seed(module, Lab(seed, quick)) for seed in numbers], numbers, quick)[0]
-    return next(outcomes([which], numbers, quick, workers=workers))[0]
+    return next(conclusions([which], numbers, quick, workers=workers))[0]
 
 
-def outcomes(
+def conclusions(
     names: Sequence[str],
     seeds: Sequence[int],
     quick: bool,
     judge: str | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
-) -> Iterator[tuple[Outcome, Finding]]:
-    """The outcome of each experiment, and the finding of its first seed, in the order in which they are done."""
+) -> Iterator[tuple[Conclusion, Finding]]:
+    """The conclusion of each experiment, and the finding of its first seed, in the order in which they are done."""
     jobs = [(name, seed) for name in names for seed in seeds]
     count = min(len(jobs), workers or cpu_count() or 1)
     done: dict[str, dict[int, Ran]] = {name: {} for name in names}
@@ -80,9 +80,9 @@ def outcomes(
                     yield joined(experiment(name), [done[name][seed] for seed in seeds], seeds, quick)
 
 
-def joined(module: Any, ran: Sequence[Ran], seeds: Sequence[int], quick: bool) -> tuple[Outcome, Finding]:
+def joined(module: Any, ran: Sequence[Ran], seeds: Sequence[int], quick: bool) -> tuple[Conclusion, Finding]:
     findings, seconds = [one.finding for one in ran], sum(one.seconds for one in ran)
-    return Outcome.of(module.CLAIM, findings, seeds, seconds, quick), findings[0]
+    return Conclusion.of(module.CLAIM, findings, seeds, seconds, quick), findings[0]
 
 
 @contextmanager
