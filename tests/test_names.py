@@ -11,10 +11,10 @@ TREES = {str(path.relative_to(SOURCE)): ast.parse(path.read_text()) for path in 
 
 # Modules that share a name because they are about the same thing: a task and the book's program for it, an analysis and
 # its figure, a language of programs or of strings, a run and how it is shown, a page or a figure and the command that
-# makes it, catalogues of three nouns.
+# makes it, catalogues of four nouns.
 SAME_THING = {
     "attention.py": "read/attention.py view/figures/attention.py",
-    "catalogue.py": "discover/catalogue.py tasks/catalogue.py write/catalogue.py",
+    "catalogue.py": "discover/catalogue.py lab/catalogue.py tasks/catalogue.py write/catalogue.py",
     "certify.py": "cli/certify.py tasks/certify.py",
     "compile.py": "cli/compile.py write/compiler/compile.py",
     "circuit.py": "cli/read/circuit.py read/circuit.py",

@@ -1,0 +1,1 @@
+"""Claims that can be checked exactly, by identities and simulations, with NumPy alone."""

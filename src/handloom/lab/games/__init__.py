@@ -1,0 +1,1 @@
+"""Claims about learning to play, and the games they are tried on."""

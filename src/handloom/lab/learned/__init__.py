@@ -1,0 +1,1 @@
+"""Claims about what small networks learn."""

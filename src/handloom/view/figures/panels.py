@@ -1,0 +1,219 @@
+"""Figures in panels: lines, bars, dots and tables of colours, with a claimed number as a dashed line.
+
+    panel = Lines("Overlap", "load", "overlap", [band("d = 100", loads, [one, other])], [Mark(0.138, "0.138", "x")])
+    draw_panels([panel], Path("hopfield.svg"))
+
+What is drawn is said with values; Matplotlib draws it. The spread over seeds is a band, a control is grey.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import nan
+from pathlib import Path
+from typing import Any, Literal
+
+from handloom.core.files import write_atomically
+from handloom.view.colours import GREY, INK, LINES, SOFT
+from handloom.view.figures.figure import STYLE, check_format, figure_bytes, matplotlib_parts, tidy
+
+WIDE, TALL = 4.4, 3.3  # inches of a panel
+ACROSS = 3  # panels in a row
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A claimed number, on an axis."""
+
+    value: float
+    name: str
+    axis: Literal["x", "y"] = "y"
+
+
+@dataclass(frozen=True)
+class Band:
+    """A line, and the spread around it; None is a gap."""
+
+    name: str
+    x: Sequence[float]
+    middle: Sequence[float | None]
+    low: Sequence[float | None] = ()
+    high: Sequence[float | None] = ()
+    control: bool = False
+
+
+def band(name: str, x: Sequence[float], seeds: Sequence[Sequence[float | None]], control: bool = False) -> Band:
+    """The mean over the seeds, from the least to the largest. Where a seed has no value, the others count."""
+    known = [[value for value in column if value is not None] for column in zip(*seeds, strict=True)]
+    middle = [sum(column) / len(column) if column else None for column in known]
+    low, high = ([end(column) if column else None for column in known] for end in (min, max))
+    return Band(name, list(x), middle, low, high, control)
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Curves over a common axis."""
+
+    title: str
+    x: str
+    y: str
+    curves: Sequence[Band]
+    marks: Sequence[Mark] = ()
+    log_x: bool = False
+    log_y: bool = False
+
+
+@dataclass(frozen=True)
+class Bars:
+    """A bar for each name, with a dot for each seed."""
+
+    title: str
+    y: str
+    names: Sequence[str]
+    values: Sequence[Sequence[float | None]]  # of each name, by seed
+    control: Sequence[str] = ()  # the names drawn grey
+    marks: Sequence[Mark] = ()
+    log_y: bool = False
+
+
+@dataclass(frozen=True)
+class Heat:
+    """A table in which a number is a colour too, with a staircase drawn in where a claim has one: `stairs` is, for each
+    row, the number of columns to the left of the line."""
+
+    title: str
+    x: str
+    y: str
+    columns: Sequence[str]
+    rows: Sequence[str]
+    values: Sequence[Sequence[float | None]]
+    form: str = ".2f"
+    stairs: Sequence[int] | None = None
+
+
+@dataclass(frozen=True)
+class Dots:
+    """Points in the plane, in groups."""
+
+    title: str
+    x: str
+    y: str
+    groups: Mapping[str, Sequence[tuple[float, float]]]
+    marks: Sequence[Mark] = field(default=())
+    equal: bool = False  # one unit is as long on both axes
+
+
+Panel = Lines | Bars | Heat | Dots
+
+
+def draw_panels(panels: Sequence[Panel], path: Path) -> Path:
+    """Write the panels, side by side, to a .png, .svg or .pdf file."""
+    check_format(path)
+    write_atomically(path, panels_file(panels, path.suffix.lower()))
+    return path
+
+
+def panels_file(panels: Sequence[Panel], ending: str) -> bytes:
+    """The panels, side by side, as a file of that ending."""
+    figure_class, styles = matplotlib_parts()
+    across = min(len(panels), ACROSS)
+    down = -(-len(panels) // across)
+    with styles(STYLE | {"font.size": 9, "svg.fonttype": "none", "font.family": "sans-serif"}):
+        figure = figure_class(figsize=(WIDE * across, TALL * down), layout="constrained")
+        axes = figure.subplots(down, across, squeeze=False).ravel()
+        for axis, panel in zip(axes, panels, strict=False):
+            DRAW[type(panel)](axis, panel)
+            axis.set_title(panel.title, fontsize=9.5)
+        for axis in axes[len(panels) :]:
+            axis.set_visible(False)
+        return figure_bytes(figure, ending)
+
+
+def draw_lines(axis: Any, panel: Lines) -> None:
+    styled(axis, panel)
+    colours = iter(LINES * len(panel.curves))
+    for one in panel.curves:
+        colour, marker = (GREY, "x") if one.control else next(colours)
+        dots = {"marker": marker, "markersize": 3} if len(one.x) <= 40 else {}
+        axis.plot(one.x, gaps(one.middle), color=colour, label=one.name, linewidth=1.4, **dots)
+        if one.low:
+            axis.fill_between(one.x, gaps(one.low), gaps(one.high), color=colour, alpha=0.15, linewidth=0)
+    draw_marks(axis, panel.marks)
+    legend(axis, [one.name for one in panel.curves])
+
+
+def gaps(values: Sequence[float | None]) -> list[float]:
+    return [nan if value is None else value for value in values]
+
+
+def styled(axis: Any, panel: Any) -> None:
+    """Names and scales of the axes."""
+    axis.set(xlabel=getattr(panel, "x", ""), ylabel=panel.y)
+    if getattr(panel, "log_x", False):
+        axis.set_xscale("log")
+    if getattr(panel, "log_y", False):
+        axis.set_yscale("log")
+    tidy(axis)
+
+
+def draw_marks(axis: Any, marks: Sequence[Mark]) -> None:
+    """A dashed line at each claimed number, with its name along it."""
+    for mark in marks:
+        if mark.axis == "x":
+            axis.axvline(mark.value, color=INK, linestyle="--", linewidth=0.9)
+            place = {"xy": (mark.value, 0.02), "xycoords": axis.get_xaxis_transform(), "rotation": 90}
+            where = {"xytext": (3, 0), "va": "bottom", "ha": "left"}
+        else:
+            axis.axhline(mark.value, color=INK, linestyle="--", linewidth=0.9)
+            place = {"xy": (0.99, mark.value), "xycoords": axis.get_yaxis_transform()}
+            where = {"xytext": (0, 2), "va": "bottom", "ha": "right"}
+        axis.annotate(mark.name, **place, **where, textcoords="offset points", fontsize=7.5, color=SOFT)
+
+
+def legend(axis: Any, names: Sequence[str]) -> None:
+    if len(names) > 1:
+        axis.legend(frameon=False, fontsize=7.5)
+
+
+def draw_bars(axis: Any, panel: Bars) -> None:
+    styled(axis, panel)
+    for i, (name, found) in enumerate(zip(panel.names, panel.values, strict=True)):
+        known = [value for value in found if value is not None]
+        if known:
+            axis.bar(i, sum(known) / len(known), width=0.62, color=GREY if name in panel.control else LINES[0][0])
+            axis.plot([i] * len(known), known, "o", markersize=3, color=INK, alpha=0.6)
+    slanted = {"rotation": 25, "ha": "right"} if max(map(len, panel.names)) > 9 else {}
+    axis.set_xticks(range(len(panel.names)), panel.names, fontsize=8, **slanted)
+    axis.grid(visible=False, axis="x")
+    draw_marks(axis, panel.marks)
+
+
+def draw_heat(axis: Any, panel: Heat) -> None:
+    rows = [gaps(row) for row in panel.values]
+    known = [value for row in rows for value in row if value == value]
+    low, high = min(known, default=0.0), max(known, default=1.0)
+    axis.imshow(rows, cmap="Blues", aspect="auto", vmin=low, vmax=high + (high == low))
+    for i, row in enumerate(rows):
+        for j, value in enumerate(row):
+            if value == value:
+                dark = value > low + 0.6 * (high - low)
+                text = format(value, panel.form)
+                axis.text(j, i, text, ha="center", va="center", fontsize=7.5, color="white" if dark else INK)
+    if panel.stairs is not None:
+        edges = [(step - 0.5, y) for i, step in enumerate(panel.stairs) for y in (i - 0.5, i + 0.5)]
+        axis.plot(*zip(*edges, strict=True), color=INK, linestyle="--", linewidth=1.4)
+    axis.set(xlabel=panel.x, ylabel=panel.y)
+    axis.set_xticks(range(len(panel.columns)), panel.columns, fontsize=8)
+    axis.set_yticks(range(len(panel.rows)), panel.rows, fontsize=8)
+
+
+def draw_dots(axis: Any, panel: Dots) -> None:
+    styled(axis, panel)
+    for (name, points), (colour, marker) in zip(panel.groups.items(), LINES * len(panel.groups), strict=False):
+        axis.plot(*zip(*points, strict=True), marker, markersize=4, color=colour, label=name, linestyle="none")
+    draw_marks(axis, panel.marks)
+    legend(axis, list(panel.groups))
+    if panel.equal:
+        axis.set_aspect("equal")
+
+
+DRAW: dict[type, Any] = {Lines: draw_lines, Bars: draw_bars, Heat: draw_heat, Dots: draw_dots}
