@@ -20,7 +20,7 @@ from typing import Any
 
 from handloom.core.callbacks import Progress
 from handloom.lab.catalogue import experiment
-from handloom.lab.experiment import SEEDS, Finding, Lab, Conclusion
+from handloom.lab.experiment import SEEDS, Conclusion, Finding, Lab
 from handloom.lab.one_thread import use_one_thread
 
 PAUSE = 0.2  # seconds between looks at the progress

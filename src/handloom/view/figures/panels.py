@@ -12,8 +12,9 @@ from math import nan
 from pathlib import Path
 from typing import Any, Literal
 
+from handloom.core.files import write_atomically
 from handloom.view.colours import GREY, INK, LINES, SOFT
-from handloom.view.figures.figure import STYLE, check_format, matplotlib_parts, tidy, write_figure
+from handloom.view.figures.figure import STYLE, check_format, figure_bytes, matplotlib_parts, tidy
 
 WIDE, TALL = 4.4, 3.3  # inches of a panel
 ACROSS = 3  # panels in a row
@@ -107,6 +108,12 @@ Panel = Lines | Bars | Heat | Dots
 def draw_panels(panels: Sequence[Panel], path: Path) -> Path:
     """Write the panels, side by side, to a .png, .svg or .pdf file."""
     check_format(path)
+    write_atomically(path, panels_file(panels, path.suffix.lower()))
+    return path
+
+
+def panels_file(panels: Sequence[Panel], ending: str) -> bytes:
+    """The panels, side by side, as a file of that ending."""
     figure_class, styles = matplotlib_parts()
     across = min(len(panels), ACROSS)
     down = -(-len(panels) // across)
@@ -118,7 +125,7 @@ def draw_panels(panels: Sequence[Panel], path: Path) -> Path:
             axis.set_title(panel.title, fontsize=9.5)
         for axis in axes[len(panels) :]:
             axis.set_visible(False)
-        return write_figure(figure, path)
+        return figure_bytes(figure, ending)
 
 
 def draw_lines(axis: Any, panel: Lines) -> None:
