@@ -33,9 +33,9 @@ def test_one_step_of_td_of_zero_is_the_rule_of_the_slide():
     np.testing.assert_allclose(weights[0, 0], 0.5 * (np.arange(td.STATES) == td.STATES - 1))
 
 
-def test_the_claim_holds_and_hangs_on_the_order_of_the_sum(monkeypatch):
+def test_the_claim_holds_and_hangs_on_the_sign_of_the_difference(monkeypatch):
     assert outcome(td, seeds=[0]).verdict == "holds"
-    monkeypatch.setattr(td, "traces", lambda states, lam: np.cumsum(states[::-1], 0)[::-1])
+    monkeypatch.setattr(td, "differences", lambda rewards, outputs: rewards + outputs - np.append(outputs[1:], 0.0))
     assert outcome(td, seeds=[0]).verdict == "holds in part"
 
 
