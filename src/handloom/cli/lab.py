@@ -44,6 +44,9 @@ def lab(
         return
     from handloom.core import HandloomError
 
+    if name is not None and (row := repeated(name)):
+        print_json(row) if as_json else print(f"{told(row)}\n{row['verdict']}; {again(name)}")
+        return
     if quick and full:
         raise HandloomError("--quick and --full are two sizes (expected one of them); leave out the other")
     names = chosen(name, group, records if missing else None)
@@ -75,6 +78,19 @@ def told(row: dict[str, Any]) -> str:
     if "why" in row:
         return f"{row['claim']}\n→ {row['why']}"
     return f"{row['claim']} ({row['said']})" + (f"\n→ {row['found']}" if row["found"] else "")
+
+
+def repeated(name: str) -> dict[str, Any] | None:
+    """The row of a claim whose experiment takes hours and was run once."""
+    from handloom.lab.table import stored_rows
+
+    return next((row for row in stored_rows() if row["name"] == name and row["group"] == "repeated"), None)
+
+
+def again(name: str) -> str:
+    if name == "isosceles":
+        return "run it again, in minutes, with: python -m handloom.lab.wagner"
+    return f"run it again, in an hour or more, with: handloom learn {name}"
 
 
 def chosen(name: str | None, group: str | None, records: Path | None) -> list[str]:
