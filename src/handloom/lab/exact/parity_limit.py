@@ -13,6 +13,7 @@ edit keeps the last norm from dividing.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -56,7 +57,13 @@ def run(lab: Lab) -> Finding:
             Check(f"layer-norm-parity: of {len(every)} lengths, wrong", wrong, most=0),
             Check("slope of its margin", slope(PROGRAM_LENGTHS, margins), least=-0.05, most=0.05, said=0),
             Check("slope of its change by one bit", slope(PROGRAM_LENGTHS, own), most=SLOPE, control=True),
-            Check("slope of its margin, last norm fixed", slope(PROGRAM_LENGTHS, fixed), least=-0.05, most=0.05, control=True),
+            Check(
+                "slope of its margin, last norm fixed",
+                slope(PROGRAM_LENGTHS, fixed),
+                least=-0.05,
+                most=0.05,
+                control=True,
+            ),
         ],
         series={"changes": changes, "own": own, "margins": margins, "fixed": fixed},
     )
@@ -70,8 +77,8 @@ def slope(lengths: Sequence[int], values: Sequence[float]) -> float:
 
 
 def random_model(norm: str, seed: int) -> Model:
-    shape = {"d_model": 16, "layers": 2, "heads": 1, "d_head": 8, "d_ff": 32}
-    config = Config(vocab=3, block=LENGTHS[-1] + 1, **shape, norm=norm, causal=False)  # type: ignore[arg-type]
+    shape: dict[str, Any] = {"norm": norm, "d_model": 16, "layers": 2, "heads": 1, "d_head": 8, "d_ff": 32}
+    config = Config(vocab=3, block=LENGTHS[-1] + 1, **shape, causal=False)
     return Model(config, params.random(config, seed, scale=0.3), Vocab.numbers(3))
 
 
