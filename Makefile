@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup tour test peers slow orders arm lint bench docs clean
+.PHONY: setup tour test peers slow orders arm lint bench lab lab-table docs clean
 
 setup: .venv/.ready
 
@@ -55,6 +55,13 @@ bench: setup       ## ratios, side by side in one run
 	$(BIN)/python benchmarks/read.py
 	@echo "and, with a checkout of makemore: $(BIN)/python benchmarks/learn.py makemore/makemore.py"
 	@echo "                             and: $(BIN)/python benchmarks/native.py makemore/makemore.py"
+
+lab: setup         ## every experiment of the lab in full, up to two hours, and the page
+	$(BIN)/handloom lab --all --full
+	$(MAKE) lab-table
+
+lab-table: setup   ## docs/lab.md, from the records in docs/lab
+	$(BIN)/python -m handloom.lab.table
 
 docs: setup        ## the pictures, and docs/ as a site that works offline: open site/index.html
 	$(BIN)/python docs/pictures.py

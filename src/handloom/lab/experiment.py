@@ -1,4 +1,4 @@
-"""The nouns of the lab: a Claim, the Checks of one run of its experiment (a Finding), and the Conclusion over all seeds.
+"""The nouns of the lab: a Claim, the Checks of one run of its experiment (a Finding), the Conclusion over all seeds.
 
     >>> held = Finding([Check("overlap", 0.99, least=0.97), Check("noise", 0.2, least=0.97, control=True)])
     >>> verdict_of([held, held, held])
@@ -175,7 +175,7 @@ class Conclusion:
     @property
     def found(self) -> str:
         """The two first checks in words."""
-        return "; ".join(f"{one.name} {one.found}" for one in self.results if not one.control)[:200]
+        return "; ".join(f"{one.name} {one.found}" for one in [one for one in self.results if not one.control][:2])
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -20,7 +20,7 @@ from typing import Any
 
 from handloom.core.callbacks import Progress
 from handloom.lab.catalogue import experiment
-from handloom.lab.experiment import SEEDS, Finding, Lab, Conclusion
+from handloom.lab.experiment import SEEDS, Conclusion, Finding, Lab
 from handloom.lab.one_thread import use_one_thread
 
 PAUSE = 0.2  # seconds between looks at the progress
@@ -72,7 +72,7 @@ def conclusions(
         while waiting:
             finished, _ = wait(waiting, PAUSE, FIRST_COMPLETED)
             if progress:
-                progress(sum(parts), PARTS * len(jobs))
+                progress(round(100 * sum(parts) / (PARTS * len(jobs))), 100)
             for future in finished:
                 name, seed = waiting.pop(future)
                 done[name][seed] = future.result()

@@ -29,13 +29,17 @@ def matplotlib_parts() -> tuple[Any, Any]:
 
 
 def write_figure(figure: Any, path: Path) -> Path:
-    """Write it, all or nothing, without a date."""
+    """Write it, all or nothing."""
+    write_atomically(path, figure_bytes(figure, path.suffix.lower()))
+    return path
+
+
+def figure_bytes(figure: Any, ending: str) -> bytes:
+    """The figure as a file of that ending, without a date."""
     buffer = io.BytesIO()
     dates: dict[str, dict[str, None]] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
-    ending = path.suffix.lower()
     figure.savefig(buffer, format=ending[1:], dpi=160, metadata=dates.get(ending))
-    write_atomically(path, buffer.getvalue())
-    return path
+    return buffer.getvalue()
 
 
 def tidy(axis: Any) -> None:

@@ -8,15 +8,17 @@ What is drawn is said with values; Matplotlib draws it. The spread over seeds is
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import nan
+from math import log10, nan
 from pathlib import Path
 from typing import Any, Literal
 
+from handloom.core.files import write_atomically
 from handloom.view.colours import GREY, INK, LINES, SOFT
-from handloom.view.figures.figure import STYLE, check_format, matplotlib_parts, tidy, write_figure
+from handloom.view.figures.figure import STYLE, check_format, figure_bytes, matplotlib_parts, tidy
 
 WIDE, TALL = 4.4, 3.3  # inches of a panel
 ACROSS = 3  # panels in a row
+SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,12 @@ Panel = Lines | Bars | Heat | Dots
 def draw_panels(panels: Sequence[Panel], path: Path) -> Path:
     """Write the panels, side by side, to a .png, .svg or .pdf file."""
     check_format(path)
+    write_atomically(path, panels_file(panels, path.suffix.lower()))
+    return path
+
+
+def panels_file(panels: Sequence[Panel], ending: str) -> bytes:
+    """The panels, side by side, as a file of that ending."""
     figure_class, styles = matplotlib_parts()
     across = min(len(panels), ACROSS)
     down = -(-len(panels) // across)
@@ -118,7 +126,7 @@ def draw_panels(panels: Sequence[Panel], path: Path) -> Path:
             axis.set_title(panel.title, fontsize=9.5)
         for axis in axes[len(panels) :]:
             axis.set_visible(False)
-        return write_figure(figure, path)
+        return figure_bytes(figure, ending)
 
 
 def draw_lines(axis: Any, panel: Lines) -> None:
@@ -141,11 +149,19 @@ def gaps(values: Sequence[float | None]) -> list[float]:
 def styled(axis: Any, panel: Any) -> None:
     """Names and scales of the axes."""
     axis.set(xlabel=getattr(panel, "x", ""), ylabel=panel.y)
-    if getattr(panel, "log_x", False):
-        axis.set_xscale("log")
-    if getattr(panel, "log_y", False):
-        axis.set_yscale("log")
+    for name, lines in (("x", axis.xaxis), ("y", axis.yaxis)):
+        if getattr(panel, f"log_{name}", False):
+            axis.set(**{f"{name}scale": "log"})
+            lines.set_major_formatter(power_words)  # Matplotlib's own needs its mathematics, which is off
+            lines.set_minor_formatter("")
     tidy(axis)
+
+
+def power_words(value: float, place: int) -> str:
+    """A number at a tick of a logarithmic axis: 0.01, 1,000, 10⁻¹²."""
+    if 1e-3 <= value < 1e5:
+        return f"{value:,.0f}" if value >= 1 else f"{value:g}"
+    return "10" + f"{log10(value):.0f}".translate(SUPERSCRIPT)
 
 
 def draw_marks(axis: Any, marks: Sequence[Mark]) -> None:

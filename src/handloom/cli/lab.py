@@ -1,0 +1,166 @@
+"""handloom lab: what the literature claims, as experiments that can fail."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from handloom.cli.live.progress import SlowProgress, duration
+from handloom.cli.options import JsonOption, print_json
+
+PAGE_ENDINGS, PICTURE_ENDINGS = (".html", ".htm"), (".svg", ".png", ".pdf")
+
+
+def lab(
+    name: Annotated[str | None, typer.Argument(help="The experiment; without one, all claims are listed.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Run every experiment.")] = False,
+    group: Annotated[str | None, typer.Option(help="Run those of a group: exact, learned or games.")] = None,
+    missing: Annotated[bool, typer.Option("--missing", help="Only those that have no record yet.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="In seconds; the default.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="In minutes, and keep the record.")] = False,
+    seeds: Annotated[int, typer.Option(help="Seeds; a verdict takes 3.", min=1)] = 3,
+    judge: Annotated[
+        str | None, typer.Option(help="Of backgammon: gnubg, or a file with pubeval's weights.", show_default=False)
+    ] = None,
+    records: Annotated[Path, typer.Option(help="The folder of records.")] = Path("docs/lab"),
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="A page (.html), or the picture (.svg, .png, .pdf).", show_default=False),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Try a claim of the literature: holds, holds in part, does not hold, says nothing, or open.
+
+    Without a name it lists all claims: what was said, what was found, the verdict.
+
+    \b
+    handloom lab
+    handloom lab hopfield -o hopfield.html
+    handloom lab --all --quick
+    """
+    if name is None and not everything and group is None:
+        list_claims(as_json)
+        return
+    from handloom.core import HandloomError
+
+    if name is not None and (row := repeated(name)):
+        print_json(row) if as_json else print(f"{told(row)}\n{row['verdict']}; {again(name)}")
+        return
+    if quick and full:
+        raise HandloomError("--quick and --full are two sizes (expected one of them); leave out the other")
+    names = chosen(name, group, records if missing else None)
+    check_output(output, len(names))
+    run_all(names, seeds, full, judge, records, output, as_json)
+
+
+def list_claims(as_json: bool) -> None:
+    from handloom.lab.table import stored_rows, summary
+
+    rows = stored_rows()
+    if as_json:
+        keys = ("name", "claim", "said", "found", "verdict", "seconds")
+        print_json([{key: row.get(key) for key in keys} for row in rows])
+        return
+    from rich.console import Console
+    from rich.table import Column, Table
+
+    listed = Table(Column("experiment", no_wrap=True), "verdict", Column("s", justify="right"), "claim", box=None)
+    for row in rows:
+        seconds = "" if "seconds" not in row else f"{row['seconds']:.0f}"
+        listed.add_row(row["name"], row["verdict"], seconds, told(row))
+    Console(highlight=False).print(listed, markup=False)
+    print(summary(rows))
+
+
+def told(row: dict[str, Any]) -> str:
+    """What is claimed, and what was found, or why it is not tried."""
+    if "why" in row:
+        return f"{row['claim']}\n→ {row['why']}"
+    return f"{row['claim']} ({row['said']})" + (f"\n→ {row['found']}" if row["found"] else "")
+
+
+def repeated(name: str) -> dict[str, Any] | None:
+    """The row of a claim whose experiment takes hours and was run once."""
+    from handloom.lab.table import stored_rows
+
+    return next((row for row in stored_rows() if row["name"] == name and row["group"] == "repeated"), None)
+
+
+def again(name: str) -> str:
+    if name == "isosceles":
+        return "run it again, in minutes, with: python -m handloom.lab.wagner"
+    return f"run it again, in an hour or more, with: handloom learn {name}"
+
+
+def chosen(name: str | None, group: str | None, records: Path | None) -> list[str]:
+    """The experiments to run; with a folder of records only those that it lacks."""
+    from handloom.core import HandloomError
+    from handloom.lab.catalogue import experiment, experiment_names
+
+    if name is not None:
+        experiment(name)  # raises an error for a name that is none
+        return [name]
+    names = [one for one in experiment_names(group) if records is None or not (records / f"{one}.json").exists()]
+    if not names:
+        raise HandloomError(f"every experiment has a record in {records}; leave out --missing")
+    return names
+
+
+def check_output(output: Path | None, count: int) -> None:
+    """Raise an error at once if the output could not be written."""
+    if output is None:
+        return
+    from handloom.core.files import check_place, check_suffix
+
+    check_place(output)
+    if count == 1:
+        check_suffix(output, "a page or a picture", *PAGE_ENDINGS, *PICTURE_ENDINGS)
+    else:
+        check_suffix(output, "a page", *PAGE_ENDINGS)
+
+
+def run_all(
+    names: Sequence[str],
+    seeds: int,
+    full: bool,
+    judge: str | None,
+    records: Path,
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    from handloom.lab.catalogue import experiment
+    from handloom.lab.keeping import keep
+    from handloom.lab.running import conclusions
+
+    found: list[tuple[Any, Any]] = []
+    with SlowProgress("percent done") as progress:
+        for one, first in conclusions(names, range(seeds), not full, judge, progress=progress):
+            panels = experiment(one.claim.name).picture(one.series)
+            found.append((one, panels))
+            if full and seeds >= 3:
+                keep(one, panels, first, records)
+            if not as_json:
+                print(one if len(names) == 1 else f"{one.claim.name:<20} {one.verdict:<14} {one.found}", flush=True)
+    write_output(found, output)
+    if as_json:
+        listed = [one.to_json() for one, _ in found]
+        print_json(listed[0] if len(names) == 1 else listed)
+    elif len(names) > 1:
+        print(f"{len(found)} experiments, {duration(sum(one.seconds for one, _ in found))} of CPU time")
+    if output and not as_json:
+        print(output)
+
+
+def write_output(found: Sequence[tuple[Any, Any]], output: Path | None) -> None:
+    if output is None:
+        return
+    if output.suffix.lower() in PAGE_ENDINGS:
+        from handloom.core.files import write_atomically
+        from handloom.lab.lab_page import conclusions_page
+
+        write_atomically(output, conclusions_page(found).encode())
+    else:
+        from handloom.view.figures.panels import draw_panels
+
+        draw_panels(found[0][1], output)

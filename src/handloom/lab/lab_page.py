@@ -1,0 +1,107 @@
+"""The lab on paper: docs/lab.md from the table, and a page of one or several conclusions."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from textwrap import fill
+from typing import Any
+
+from handloom.lab.experiment import Conclusion
+from handloom.lab.table import TITLES, summary
+from handloom.view.figures.panels import Panel, panels_file
+from handloom.view.pages.page import line, page, table
+
+INTRODUCTION = """\
+The seeds of this project, four sets of slides, name some fifty claims about transformers and about learning. Each is an
+experiment here that can fail: `handloom lab` lists them, `handloom lab NAME` runs one in seconds, with `--full` in
+minutes. The bounds of a check stand in the experiment's file before it runs; the verdict follows from them by rule,
+over three seeds or more. *Holds*: every check is within its bounds with every seed. *Holds in part*: some are. *Does
+not hold*: none is. *Says nothing*: a control, a set-up in which the claim must fail, passes as well. *Open*: a check
+could not be made in the time it had.
+
+Sizes are scaled down to what two cores do in minutes, so a claim that fails here fails at this size, and the
+experiment's file says what was scaled. Times are CPU seconds, all seeds together. This page is written by
+`make lab-table` from the records in `docs/lab/`.
+"""
+
+
+def markdown(rows: Sequence[dict[str, Any]], records: Path) -> str:
+    """docs/lab.md."""
+    parts = ["# What the literature claims", fill(summary(list(rows)), 120), INTRODUCTION, overview_table(rows)]
+    for group, title in TITLES.items():
+        mine = [row for row in rows if row["group"] == group]
+        if mine:
+            parts += [f"## {title}", *(part for row in mine for part in section(row, records))]
+    return "\n\n".join(part.strip("\n") for part in parts) + "\n"
+
+
+def overview_table(rows: Sequence[dict[str, Any]]) -> str:
+    """Every claim in a line."""
+    head = ["| experiment | said | verdict | seconds |", "| --- | --- | --- | --: |"]
+    tested = [row for row in rows if row["verdict"] != "not testable"]
+    lines = [f"| {linked(row)} | {row['said']} | {row['verdict']} | {row['seconds']:.0f} |" for row in tested]
+    return "\n".join([*head, *lines])
+
+
+def linked(row: dict[str, Any]) -> str:
+    return f"[{row['name']}](#{row['name'].replace('/', '')})"
+
+
+def section(row: dict[str, Any], records: Path) -> Iterator[str]:
+    """Three lines, the checks, and a picture."""
+    yield f"### {row['name']}"
+    if row["verdict"] == "not testable":
+        instead = f" In its place: {row['instead']}." if row["instead"] else ""
+        yield fill(f"{sentence(row['claim'])} Not testable: {row['why']}.{instead}", 120)
+        return
+    papers = "".join(f", [arXiv {one}](https://arxiv.org/abs/{one})" for one in row["papers"])
+    said = f"{sentence(row['claim'])} *Said*: {row['said']} ({row['source']}{papers}; {named_in(row['seed'])})."
+    yield fill(said, 120, break_long_words=False, break_on_hyphens=False)
+    yield f"**{row['verdict'].capitalize()}.**"
+    if row["checks"]:
+        head = ["| check | found | bounds | |", "| --- | --- | --- | --- |"]
+        yield "\n".join([*head, *map(check_line, row["checks"])])
+    if (records / f"{row['name']}.svg").exists():
+        yield f"![{row['claim']}](lab/{row['name']}.svg)"
+
+
+def named_in(seed: str) -> str:
+    return f"in {seed}" if seed == "the book" else f"on {seed}'s slides"
+
+
+def sentence(claim: str) -> str:
+    return claim[0].upper() + claim[1:] + "."
+
+
+def check_line(check: dict[str, Any]) -> str:
+    passed = "yes" if check["good"] else "no"
+    if check["control"]:
+        passed = "fails, as it must" if check["good"] else "passes, and must not"
+    kind = "control: not " if check["control"] else ""
+    return f"| {check['name']} | {check['found']} | {kind}{check['bounds']} | {passed} |"
+
+
+def conclusions_page(found: Sequence[tuple[Conclusion, Sequence[Panel]]]) -> str:
+    """A page with the checks and the picture of each conclusion, in HTML."""
+    title = found[0][0].claim.name if len(found) == 1 else "The lab"
+    return page(f"handloom lab: {title}", "\n".join(conclusion_html(*one) for one in found), wide=True)
+
+
+def conclusion_html(conclusion: Conclusion, panels: Sequence[Panel]) -> str:
+    claim = conclusion.claim
+    rows = [
+        (one.name, one.found, f"{'control: not ' if one.control else ''}{one.bounds}", "yes" if one.good else "no")
+        for one in conclusion.results
+    ]
+    how = f"{len(conclusion.seeds)} seeds, {'quick' if conclusion.quick else 'full'}, {conclusion.seconds:.0f} s"
+    return (
+        f"<h1>{line(claim.name)}: {line(conclusion.verdict)}</h1><p>{line(sentence(claim.says))}</p>"
+        f"<p>Said: {line(claim.number)} ({line(claim.source)}). {line(how)}.</p>"
+        f"{table([('check', 'found', 'bounds', 'as claimed'), *rows])}"
+        f"<figure class='broad'>{svg_of(panels)}</figure>"
+    )
+
+
+def svg_of(panels: Sequence[Panel]) -> str:
+    """The picture as an element of a page."""
+    text = panels_file(panels, ".svg").decode()
+    return text[text.index("<svg") :]

@@ -1,0 +1,104 @@
+"""One table of all claims: `handloom lab` prints it, docs/lab.md is written from it.
+
+    python -m handloom.lab.table          # after full runs: docs/lab.md and src/handloom/lab/findings.json
+
+`findings.json` is part of the package, so that the list needs no experiment to be loaded. Both files are generated; a
+test fails if they are not what the claims and the records in docs/lab say.
+"""
+
+import json
+import sys
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+VERDICTS = {
+    "holds": "hold",
+    "holds in part": "hold in part",
+    "does not hold": "do not hold",
+    "says nothing": "say nothing",
+    "open": "are open",
+    "not run": "have not been run in full",
+    "not testable": "cannot be tested here",
+}
+TITLES = {
+    "exact": "Exact: identities and simulations",
+    "learned": "Learned: what small networks do when they are trained",
+    "games": "Games",
+    "repeated": "Repeated: experiments of other rooms",
+    "not testable": "What cannot be tested here",
+}
+
+
+def stored_rows() -> list[dict[str, Any]]:
+    """The table as it was last written."""
+    found: list[dict[str, Any]] = json.loads((files("handloom.lab") / "findings.json").read_text("utf-8"))
+    return found
+
+
+def current_rows(records: Path) -> list[dict[str, Any]]:
+    """The table as the claims and the records have it."""
+    from handloom.lab.repeated import repeated_rows
+    from handloom.lab.untestable import UNTESTABLE
+
+    rows = [*experiment_rows(records), *repeated_rows(records.parent)]
+    for one in UNTESTABLE:
+        about = {"name": one.name, "group": "not testable", "claim": one.says, "seed": one.seed}
+        rows.append(about | {"verdict": "not testable", "why": one.why, "instead": one.instead})
+    return rows
+
+
+def experiment_rows(records: Path) -> Iterator[dict[str, Any]]:
+    from handloom.lab.catalogue import GROUPS, experiment, experiment_names
+    from handloom.lab.keeping import record_of
+
+    for group in GROUPS:
+        for name in experiment_names(group):
+            claim = experiment(name).CLAIM
+            record = record_of(name, records) or {"found": "", "verdict": "not run", "seconds": 0, "checks": []}
+            yield {
+                "name": name,
+                "group": group,
+                "claim": claim.says,
+                "source": claim.source,
+                "papers": list(claim.papers),
+                "seed": claim.seed,
+                "said": claim.number,
+                "found": record["found"],
+                "verdict": record["verdict"],
+                "seconds": record["seconds"],
+                "checks": [short(check) for check in record["checks"]],
+            }
+
+
+def short(check: dict[str, Any]) -> dict[str, Any]:
+    return {key: check[key] for key in ("name", "found", "bounds", "control", "good")}
+
+
+def summary(rows: list[dict[str, Any]]) -> str:
+    """How many hold, in a sentence."""
+    counts = {name: sum(row["verdict"] == name for row in rows) for name in VERDICTS}
+    parts = [f"{count} {VERDICTS[name]}" for name, count in counts.items() if count]
+    return f"Of {len(rows)} claims {', '.join(parts[:-1])} and {parts[-1]}." if len(parts) > 1 else f"{parts[0]}."
+
+
+def as_json(rows: list[dict[str, Any]]) -> str:
+    return json.dumps(rows, ensure_ascii=False, indent=1) + "\n"
+
+
+def main() -> int:
+    """Write both files, in a checkout of the project."""
+    from handloom.core.files import write_atomically
+    from handloom.lab.lab_page import markdown
+
+    docs = Path("docs")
+    rows = current_rows(docs / "lab")
+    write_atomically(docs / "lab.md", markdown(rows, docs / "lab").encode())
+    write_atomically(Path(str(files("handloom.lab") / "findings.json")), as_json(rows).encode())
+    print(summary(rows))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,165 @@
+"""Claims, checks and verdicts: the rule, by all its cases; the catalogue; records; the table; the command."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from command import COMMAND, handloom, modules_after, output
+from handloom.core import HandloomError
+from handloom.lab import lab_page, repeated, table
+from handloom.lab.catalogue import GROUPS, experiment, experiment_names
+from handloom.lab.exact import hopfield
+from handloom.lab.experiment import Check, Finding, Lab, verdict_of
+from handloom.lab.keeping import keep, record_of, rounded
+from handloom.lab.running import conclude, conclusions
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def claim(*passed):
+    return [Check(f"claim {i}", 1.0 if one else 0.0, least=0.5) for i, one in enumerate(passed)]
+
+
+def control(good):
+    return Check("control", 0.0 if good else 1.0, least=0.5, control=True)
+
+
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=5))
+def test_the_verdict_counts_checks_over_all_seeds(seeds):
+    flat = [one for seed in seeds for one in seed]
+    expected = "holds" if all(flat) else "holds in part" if any(flat) else "does not hold"
+    assert verdict_of([Finding([*claim(*seed), control(True)]) for seed in seeds]) == expected
+
+
+def test_a_control_that_passes_in_one_seed_makes_the_experiment_say_nothing():
+    good, bad = Finding([*claim(True), control(True)]), Finding([*claim(True), control(False)])
+    assert verdict_of([good, good, bad]) == "says nothing"
+
+
+def test_a_check_without_a_value_leaves_the_claim_open():
+    assert verdict_of([Finding([*claim(True), Check("late", None, most=1.0), control(True)])]) == "open"
+    assert verdict_of([Finding([*claim(True), Check("late", None, most=1.0, control=True)])]) == "open"
+
+
+def test_a_value_that_is_not_a_number_is_outside_all_bounds():
+    assert Check("nan", float("nan"), least=0.0).within is False
+    assert Check("nan", float("nan"), most=0.0).within is False
+
+
+def test_a_check_needs_a_bound():
+    with pytest.raises(HandloomError, match="no bounds"):
+        Check("anything", 1.0)
+
+
+@pytest.mark.parametrize("name", experiment_names())
+def test_an_experiment_is_named_after_its_file_and_says_where_its_claim_is_from(name):
+    module = experiment(name)
+    assert module.CLAIM.name == name
+    assert module.CLAIM.source
+    assert module.CLAIM.seed in ("Wagner", "Bukatin", "Hsu and Moitra", "Mehlig", "the book")
+    assert callable(module.run)
+    assert callable(module.picture)
+
+
+@pytest.mark.parametrize("name", [path.stem for path in sorted((DOCS / "lab").glob("*.json"))])
+def test_every_record_has_three_seeds_a_control_and_a_picture(name):
+    record = record_of(name, DOCS / "lab")
+    assert len(record["seeds"]) >= 3
+    assert not record["quick"]
+    assert any(check["control"] for check in record["checks"])
+    assert (DOCS / "lab" / f"{name}.svg").exists()
+
+
+def test_the_page_and_the_list_are_what_the_records_say():
+    rows = table.current_rows(DOCS / "lab")
+    assert table.stored_rows() == rows, "run `make lab-table`"
+    assert (DOCS / "lab.md").read_text() == lab_page.markdown(rows, DOCS / "lab"), "run `make lab-table`"
+
+
+def test_weights_that_know_nothing_of_the_patterns_change_the_verdict(monkeypatch):
+    assert conclude(hopfield, seeds=1).verdict == "holds"
+    monkeypatch.setattr(hopfield, "hebbian", lambda patterns: -patterns.T @ patterns)
+    assert conclude(hopfield, seeds=1).verdict != "holds"
+
+
+def test_processes_find_what_one_process_finds(tmp_path):
+    (found, first), *_ = list(conclusions(["hopfield"], range(3), quick=True, workers=2))
+    here = conclude(hopfield, seeds=3)
+    assert [one.values for one in found.results] == [one.values for one in here.results]
+    path = keep(found, hopfield.picture(found.series), first, tmp_path)
+    record = json.loads(path.read_text())
+    assert record["verdict"] == found.verdict
+    assert record["series"] == [rounded(one) for one in found.series]
+    assert (tmp_path / "hopfield.svg").read_text().startswith("<?xml")
+
+
+def test_a_record_of_fewer_than_three_seeds_is_refused(tmp_path):
+    found = conclude(hopfield, seeds=1)
+    with pytest.raises(HandloomError, match="3 seeds"):
+        keep(found, [], Finding([]), tmp_path)
+
+
+def test_the_list_loads_no_experiment_and_not_even_numpy():
+    loaded = modules_after(COMMAND.format(words="'lab'"))
+    assert "handloom.lab.table" in loaded
+    assert not {name for name in loaded if name == "numpy" or name.startswith("handloom.lab.exact")}
+
+
+def test_exact_experiments_do_not_load_torch():
+    code = (
+        "import sys; from handloom.lab.catalogue import *; [experiment(n) for n in experiment_names('exact')]; "
+        "sys.exit('torch' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_command_runs_an_experiment_and_writes_a_page(tmp_path):
+    assert "overlap at load 0.12" in output("lab", "hopfield", "--seeds", 1, "-o", "page.html", cwd=tmp_path)
+    assert "<svg" in (tmp_path / "page.html").read_text()
+
+
+def test_the_command_prints_what_a_script_needs(tmp_path):
+    found = json.loads(output("lab", "hopfield", "--seeds", 1, "--json", cwd=tmp_path))
+    assert {"name", "claim", "said", "found", "verdict", "seconds"} <= set(found)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["hopfeld"], "did you mean hopfield"),
+        (["hopfield", "--quick", "--full"], "two sizes"),
+        (["--group", "all"], "no group"),
+        (["hopfield", "-o", "page.docx"], "page.docx"),
+    ],
+)
+def test_wrong_words_are_answered_in_one_line(words, message, tmp_path):
+    run = handloom("lab", *words, cwd=tmp_path)
+    assert run.returncode == 2
+    assert message in run.stderr
+    assert len(run.stderr.strip().splitlines()) == 1
+
+
+def test_a_claim_that_takes_hours_is_answered_from_its_stored_curve(tmp_path):
+    shown = output("lab", "wagner/rule-1", cwd=tmp_path)
+    assert "right after 15,000 steps 99.9 %" in shown
+    assert "handloom learn wagner/rule-1" in shown
+
+
+def test_a_curve_that_is_too_short_leaves_its_claim_open(tmp_path):
+    rows = {row["name"]: row for row in repeated.repeated_rows(DOCS)}
+    assert rows["wagner/rule-1"]["verdict"] == "holds"
+    short = repeated.check_of(repeated.Stored("rule-1", 10**6, least=0.9), [{"step": 1, "success": 1.0}])
+    assert short.value is None
+
+
+def test_groups_hold_every_experiment_once():
+    assert sum(len(experiment_names(group)) for group in GROUPS) == len(experiment_names())
+
+
+def test_a_lab_gives_the_same_numbers_to_the_same_seed():
+    assert Lab(3).rng(1).random() == Lab(3).rng(1).random() != Lab(4).rng(1).random()
