@@ -134,7 +134,7 @@ def run_all(
     from handloom.lab.running import conclusions
 
     found: list[tuple[Any, Any]] = []
-    with SlowProgress("runs") as progress:
+    with SlowProgress("percent done") as progress:
         for one, first in conclusions(names, range(seeds), not full, judge, progress=progress):
             panels = experiment(one.claim.name).picture(one.series)
             found.append((one, panels))
