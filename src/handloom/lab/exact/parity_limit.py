@@ -85,7 +85,8 @@ def random_model(norm: str, seed: int) -> Model:
 def typical_change(norm: str, n: int, models: int, lab: Lab) -> float:
     """The geometric mean over random models."""
     found = [largest_change(random_model(norm, 1000 * lab.seed + i), n, lab.rng(n, i)) for i in range(models)]
-    return float(np.exp(np.mean(np.log(found))))
+    with np.errstate(divide="ignore"):
+        return float(np.exp(np.mean(np.log(found))))
 
 
 def largest_change(model: Model, n: int, rng: np.random.Generator) -> float:

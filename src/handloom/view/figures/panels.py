@@ -158,8 +158,8 @@ def styled(axis: Any, panel: Any) -> None:
 
 
 def power_words(value: float, place: int) -> str:
-    """A number at a tick of a logarithmic axis: 0.01, 1,000, 10⁻¹²."""
-    if 1e-3 <= value < 1e5:
+    """A number at a tick of a logarithmic axis: 0.01, 1,000, 10⁴, 10⁻¹²."""
+    if 1e-3 <= value < 1e4:
         return f"{value:,.0f}" if value >= 1 else f"{value:g}"
     return "10" + f"{log10(value):.0f}".translate(SUPERSCRIPT)
 
