@@ -1,6 +1,8 @@
 """Each build of the native engine that this machine can run computes what the reference computes, and trains as torch
 does."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -14,7 +16,7 @@ from handloom.core import params as parameters
 from handloom.core.native.library import builds, reason_missing
 from handloom.learn import train
 from handloom.learn.batches import pad
-from handloom.learn.data import Strings
+from handloom.learn.data import NOTHING, Strings
 from handloom.learn.learner import Transformer
 from handloom.learn.native_trainer import NativeTrainer
 from handloom.learn.settings import Settings
@@ -105,6 +107,25 @@ def test_gradients_are_those_of_torch_in_float64(config, count, lanes, seed):
     rng = np.random.default_rng(seed)
     arrays, strings, rows = weights_of(config, seed), strings_of(config, rng, count), np.arange(count)
     trainer, right = check_gradient(config, arrays, strings, rows, lanes)
+    assert trainer.loss(strings) == pytest.approx(right, rel=1e-5, abs=1e-6)
+
+
+def labelled_strings_of(config, rng, count):
+    """Strings up to the whole block, in which about half of the tokens have a target."""
+    rows = [rng.integers(0, config.vocab, rng.integers(1, config.block + 1)).tolist() for _ in range(count)]
+    strings = Strings.of([([], row) for row in rows])
+    targets = rng.integers(0, config.vocab, len(strings.ids))
+    targets[rng.random(len(targets)) < 0.5] = NOTHING
+    targets[0] = 0  # at least one
+    return replace(strings, targets=targets)
+
+
+@given(covered(), st.integers(1, 12), st.integers(1, 9), st.integers(0, 999))
+@settings(max_examples=30)
+def test_gradients_with_targets_are_those_of_torch_in_float64(config, count, lanes, seed):
+    rng = np.random.default_rng(seed)
+    arrays, strings = weights_of(config, seed), labelled_strings_of(config, rng, count)
+    trainer, right = check_gradient(config, arrays, strings, np.arange(count), lanes)
     assert trainer.loss(strings) == pytest.approx(right, rel=1e-5, abs=1e-6)
 
 

@@ -15,8 +15,8 @@ from handloom.core import params as parameters
 from handloom.lab.talk import EXPERIMENTS
 from handloom.learn import stepper
 from handloom.learn.api import prepare, resume, train
-from handloom.learn.batches import NOTHING, hide, lanes_of, pad
-from handloom.learn.data import Strings, collect, rows_of_step
+from handloom.learn.batches import hide, lanes_of, pad
+from handloom.learn.data import NOTHING, Strings, collect, rows_of_step
 from handloom.learn.learner import Transformer, config_for
 from handloom.learn.sampling import sample
 from handloom.learn.settings import Settings

@@ -76,22 +76,30 @@ struct Loaded {
 };
 
 struct Data {
-    Ids ids, starts = {0}, asked, rows;
+    Ids ids, starts = {0}, asked, rows, targets;  // targets: none, or one of each id
 
     void add(Random& random, int d_vocab, int length, int64_t given) {
         for (int i = 0; i < length; i++) ids.push_back(random.below(d_vocab));
         starts.push_back((int64_t)ids.size()), asked.push_back(given), rows.push_back((int64_t)rows.size());
     }
     int64_t count() const { return (int64_t)rows.size(); }
-    Strings strings() const { return {ids.data(), starts.data(), asked.data()}; }
+    Strings strings() const {
+        return {ids.data(), starts.data(), asked.data(), targets.empty() ? nullptr : targets.data()};
+    }
+    // Targets of their own for all strings so far, about a third of them NOTHING.
+    void label(Random& random, int d_vocab) {
+        for (size_t i = 0; i < ids.size(); i++) targets.push_back(random.below(3) ? random.below(d_vocab) : NOTHING);
+    }
     std::vector<String> all() const {
         std::vector<String> made;
         for (int64_t i : rows) made.push_back(string_at(strings(), i));
         return made;
     }
-    // By the definition: all tokens but the first and those that are given.
+    // By the definition: all targets that are tokens; without targets, all tokens but the first and the given ones.
     int64_t predicted() const {
         int64_t total = 0;
+        for (int64_t target : targets) total += target >= 0;
+        if (!targets.empty()) return total;
         for (int64_t i : rows)
             for (int64_t t = starts[i] + 1; t < starts[i + 1]; t++) total += t - starts[i] >= asked[i];
         return total;
@@ -107,7 +115,7 @@ inline Data some_strings(Random& random, const Config& c, int count = 4) {
 inline double naive_loss(const Naive& naive, const Data& data) {
     double total = 0.0;
     for (const String& s : data.all())
-        if (s.length > 0) total += naive.loss(s.ids, s.length, s.asked);
+        if (s.length > 0) total += naive.loss(s.ids, s.length, s.asked, s.targets);
     return total;
 }
 

@@ -120,15 +120,15 @@ public:
     }
 
     // The sum of the losses of the tokens to predict.
-    double loss(const int64_t* ids, int length, int64_t asked) const {
+    double loss(const int64_t* ids, int length, int64_t asked, const int64_t* targets) const {
         const std::vector<Doubles> all = logits(ids, length);
         double total = 0.0;
         for (int t = 0; t < length; t++) {
-            if (t + 1 < asked) continue;
+            if (targets ? targets[t] < 0 : t + 1 < asked) continue;
             double most = -INFINITY, sum = 0.0;
             for (double one : all[t]) most = std::max(most, one);
             for (double one : all[t]) sum += std::exp(one - most);
-            total += most + std::log(sum) - all[t][ids[t + 1]];
+            total += most + std::log(sum) - all[t][targets ? targets[t] : ids[t + 1]];
         }
         return total;
     }

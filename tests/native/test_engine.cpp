@@ -219,6 +219,7 @@ const Test TESTS[] = {
     TEST(a_group_has_the_loss_and_gradient_of_the_naive_model),
     TEST(a_group_adds_its_gradient_to_what_is_there),
     TEST(a_group_of_long_strings),
+    TEST(strings_with_targets_have_the_loss_and_gradient_of_the_naive_model),
     TEST(a_group_with_a_large_vocabulary),
     TEST(logits_of_the_last_positions),
     THREADS(training_gives_the_same_bits_on_any_number_of_threads),

@@ -170,6 +170,26 @@ inline void test_a_trainer_has_the_mean_loss_and_its_gradient() {
     }
 }
 
+// Every token is an input, the last one too, and each has a target of its own or none.
+inline void test_strings_with_targets_have_the_loss_and_gradient_of_the_naive_model() {
+    uint64_t seed = 150;
+    for (const Config& c : configs()) {
+        const Loaded model(c, seed++);
+        Random random(seed);
+        Data data;
+        for (int length : {c.n_ctx, 1, 2, 7}) data.add(random, c.d_vocab, std::min(length, c.n_ctx), 2);
+        data.label(random, c.d_vocab);
+        data.targets.front() = 0;  // at least one
+        const auto trainer = trainer_of(model, 3, 2);
+        double norm = 0.0;
+        const double wanted = naive_loss(model.naive(), data) / data.predicted();
+        CHECK_NEAR(trainer->differentiate(data.strings(), data.rows.data(), data.count(), norm), wanted, 1e-5);
+        CHECK_NEAR(trainer->loss(data.strings(), data.count()), wanted, 1e-5);
+        const Row gradient = copy(trainer->gradient, model.layout.size);
+        compare_gradient(model, data, gradient, 1.0 / data.predicted(), SANITIZED ? 1 : 5, random);
+    }
+}
+
 // Weights, m and v after some steps, given the trainer's gradients.
 inline void compare_adamw(const AdamW& adamw, bool clips) {
     const Loaded model(SMALL, 4);

@@ -10,9 +10,8 @@ import numpy as np
 
 from handloom.core import Vocab
 from handloom.core.arrays import Array
-from handloom.learn.data import Strings
+from handloom.learn.data import NOTHING, Strings
 
-NOTHING = -1  # a target that is not predicted
 WASTE = 1.1  # ratio of padded to real tokens above which a lane works on two groups
 MASK = "<mask>"  # the token that hides others in masked training
 
@@ -32,11 +31,15 @@ class Batch:
 
 
 def pad(strings: Strings, rows: Array) -> Batch:
-    """These rows as one batch, in which every token is predicted from those before it."""
+    """These rows as one batch. Each token has its target or, if the strings have none, every token is predicted from
+    those before it."""
     starts, lengths, asked = strings.starts[rows], strings.lengths[rows], strings.asked[rows]
     at = np.arange(lengths.max())
     inside = at < lengths[:, None]
-    ids = np.where(inside, strings.ids[np.where(inside, starts[:, None] + at, 0)], 0)  # (B, T + 1)
+    places = np.where(inside, starts[:, None] + at, 0)
+    ids = np.where(inside, strings.ids[places], 0)  # (B, T), or without targets (B, T + 1)
+    if strings.targets is not None:
+        return Batch(ids, np.where(inside, strings.targets[places], NOTHING), asked)
     predicted = inside & (at >= asked[:, None])
     return Batch(ids[:, :-1], np.where(predicted, ids, NOTHING)[:, 1:], asked)
 
@@ -60,10 +63,10 @@ Lanes = list[list[Batch]]
 
 def lanes_of(strings: Strings, rows: Array, lanes: int) -> Lanes:
     """A batch as groups of similar length, dealt out so that all lanes have about the same work."""
-    lengths = strings.lengths[rows]
+    lengths = strings.read[rows]
     rows = rows[np.argsort(lengths, kind="stable")]
     groups = cut(rows, lanes)
-    if padded(strings, groups) > WASTE * (lengths - 1).sum():
+    if padded(strings, groups) > WASTE * lengths.sum():
         groups = cut(rows, 2 * lanes)
     dealt: Lanes = [[] for _ in range(lanes)]
     for i, group in enumerate(groups):
@@ -77,14 +80,16 @@ def cut(rows: Array, count: int) -> list[Array]:
 
 
 def padded(strings: Strings, groups: list[Array]) -> int:
-    return sum(len(group) * int(strings.lengths[group].max() - 1) for group in groups)
+    return sum(len(group) * int(strings.read[group].max()) for group in groups)
 
 
 def masked_lanes_of(strings: Strings, rows: Array, lanes: int, rng: np.random.Generator, vocab: Vocab) -> Lanes:
-    """The same for masked training, in groups of one length each: the model would see padding."""
+    """The same for a model that sees both ways, in groups of one length each: it would see padding. Tokens are hidden
+    and predicted, unless the strings have targets."""
     lengths = strings.lengths[rows]
     groups = [rows[lengths == length] for length in np.unique(lengths)]
     dealt: Lanes = [[] for _ in range(lanes)]
     for i, group in enumerate(groups):
-        dealt[i % lanes].append(hide(strings, group, rng, vocab))
+        whole = strings.targets is not None
+        dealt[i % lanes].append(pad(strings, group) if whole else hide(strings, group, rng, vocab))
     return dealt

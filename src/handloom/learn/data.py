@@ -29,16 +29,19 @@ from handloom.tasks.task import Ids, Learnable
 DEFAULT_COUNT = 10_000  # strings drawn from a task by default
 MOST = 1_000  # strings held out, up to a tenth of all
 LEAST = 10  # distinct strings needed to hold any out
+NOTHING = -1  # a target that is not predicted
 CHECKED = 200  # strings on which a task's own rule is tried before training
 
 
 @dataclass(frozen=True)
 class Strings:
-    """Rows of token ids, one after the other. The first `asked` tokens of each row are given, the others predicted."""
+    """Rows of token ids, one after the other. The first `asked` tokens of each row are given, the others predicted.
+    With `targets` all tokens are given, and after each its target is predicted, or nothing."""
 
     ids: Array  # (all tokens,)
     starts: Array  # (rows + 1,), where each row begins, and the end
     asked: Array  # (rows,)
+    targets: Array | None = None  # (all tokens,), a token or NOTHING
 
     @classmethod
     def of(cls, pairs: Sequence[tuple[Ids, Ids]]) -> "Strings":
@@ -50,6 +53,16 @@ class Strings:
             np.array([len(a) for a, _ in pairs], np.int64),
         )
 
+    @classmethod
+    def labelled(cls, inputs: Any, targets: Any) -> "Strings":
+        """Rows of one length, with a target at every place: both are (B, T), and a target may be NOTHING."""
+        inputs, targets = (np.ascontiguousarray(array, np.int64) for array in (inputs, targets))
+        if inputs.ndim != 2 or inputs.shape != targets.shape:
+            text = f"inputs have shape {inputs.shape} and targets {targets.shape}"
+            raise HandloomError(f"{text} (expected the same shape, rows × tokens); give every token a target or −1")
+        rows, length = inputs.shape
+        return cls(inputs.ravel(), np.arange(rows + 1) * length, np.zeros(rows, np.int64), targets.ravel())
+
     def __len__(self) -> int:
         return len(self.asked)
 
@@ -57,13 +70,28 @@ class Strings:
     def lengths(self) -> Array:
         return np.diff(self.starts)
 
+    @property
+    def read(self) -> Array:
+        """How many tokens of each row a model reads: all with targets, otherwise all but the last."""
+        return self.lengths - (self.targets is None)
+
+    def predicted(self, rows: Array) -> int:
+        """The number of tokens predicted in these rows."""
+        if self.targets is None:
+            return int((self.lengths[rows] - np.maximum(1, self.asked[rows])).sum())
+        return sum(int((self.targets[self.starts[i] : self.starts[i + 1]] != NOTHING).sum()) for i in rows)
+
     def row(self, i: int) -> tuple[Ids, Ids]:
         """The question of a row, and the answer."""
         row = self.ids[self.starts[i] : self.starts[i + 1]].tolist()
         return row[: self.asked[i]], row[self.asked[i] :]
 
     def part(self, rows: Sequence[int] | Array) -> "Strings":
-        return Strings.of([self.row(int(i)) for i in rows])
+        places = np.concatenate([np.arange(0), *(np.arange(self.starts[i], self.starts[i + 1]) for i in rows)])
+        chosen = np.asarray(rows, np.int64)
+        starts = np.concatenate([[0], np.cumsum(self.lengths[chosen])])
+        targets = None if self.targets is None else self.targets[places]
+        return Strings(self.ids[places], starts, self.asked[chosen], targets)
 
 
 @dataclass(frozen=True)

@@ -137,7 +137,7 @@ class Learner:
 
     def check(self, strings: Strings) -> None:
         """Raise an error if strings are longer than the model's block."""
-        longest, block = int(strings.lengths.max()) - (not self.masked), self.transformer.config.block
+        longest, block = int((strings.lengths if self.masked else strings.read).max()), self.transformer.config.block
         if longest > block:
             raise HandloomError(
                 f"the strings have up to {longest} tokens and the model's block holds {block}: train a model with a "

@@ -68,8 +68,7 @@ class NativeTrainer:
             )
         )
         self.steps += isfinite(loss.value)
-        lengths = strings.starts[rows + 1] - strings.starts[rows]
-        return loss.value, int((lengths - np.maximum(1, strings.asked[rows])).sum())
+        return loss.value, strings.predicted(rows)
 
     def differentiate(self, strings: Strings, rows: Array) -> tuple[float, Arrays]:
         """The mean loss per token of these rows, and its gradient."""
@@ -98,4 +97,4 @@ class NativeTrainer:
 
 
 def struct_of(strings: Strings) -> StringsStruct:
-    return StringsStruct(*map(pointer, (strings.ids, strings.starts, strings.asked)))
+    return StringsStruct(*map(pointer, (strings.ids, strings.starts, strings.asked, strings.targets)))

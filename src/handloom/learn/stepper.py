@@ -30,6 +30,8 @@ WEIGHT = "w."  # prefix of the weights' names in a checkpoint
 class Trainer(Protocol):
     """Weights that are trained."""
 
+    steps: int  # made so far, also before the run was resumed
+
     def step(self, strings: Strings, rows: Array, rng: np.random.Generator, rate: float) -> tuple[float, int]:
         """Train on these rows; returns the mean loss per token, before the change, and the number of tokens. If the
         loss is not finite, returns NaN and changes nothing. `rng` is for whatever the step draws."""

@@ -16,8 +16,8 @@ from torch import Tensor
 from handloom.core import Vocab, torch_engine
 from handloom.core.arrays import Array, Arrays
 from handloom.core.seeds import Use, derived, generator
-from handloom.learn.batches import NOTHING, Batch, Lanes, lanes_of, masked_lanes_of
-from handloom.learn.data import Strings
+from handloom.learn.batches import Batch, Lanes, lanes_of, masked_lanes_of
+from handloom.learn.data import NOTHING, Strings
 from handloom.learn.learner import Network
 from handloom.learn.processes import Processes
 from handloom.learn.settings import Settings

@@ -34,7 +34,7 @@ class Step:
         }
 
 
-def steps(model: Model, trace: Trace, ids: Sequence[int], start: int, directions: list[str]) -> list[Step]:
+def answer_steps(model: Model, trace: Trace, ids: Sequence[int], start: int, directions: list[str]) -> list[Step]:
     """The steps of an answer, from position `start` of a run: `ids` are the run's tokens and one more, the last one
     predicted."""
     tokens = [model.vocab.tokens[i] for i in ids]

@@ -13,7 +13,7 @@ import numpy as np
 from handloom.core import HandloomError, Model, Trace, count, generate, trace
 from handloom.core.errors import shown
 from handloom.core.registry import offered
-from handloom.read.answer import Step, steps
+from handloom.read.answer import Step, answer_steps
 from handloom.read.part_names import check_notes, direction_names, head_words, mlp_words
 from handloom.tasks import Certificate, Language, Task, certify, task_of
 from handloom.tasks.certificate import Prove
@@ -134,7 +134,7 @@ def explain(
         ids=whole,
         at=len(ids) - 1,
         trace=run,
-        answer=steps(model, run, whole, len(asked) - 1, direction_names(model)) if output else [],
+        answer=answer_steps(model, run, whole, len(asked) - 1, direction_names(model)) if output else [],
     )
 
 

@@ -129,7 +129,7 @@ int handloom_logits(Runner* r, int64_t count, int64_t length, const int64_t* ids
         r->pool.run((int)((count + each - 1) / each), [&](int job, int worker) {
             std::vector<String> strings;
             for (int64_t i = job * each; i < std::min(count, (job + 1) * each); i++)
-                strings.push_back({ids + i * length, (int)length, 0});
+                strings.push_back({ids + i * length, (int)length, 0, nullptr});
             forwards[worker]->last_logits(r->transformer(), strings, (int)last,
                                           out + job * each * std::min(last, length) * r->layout.config.d_vocab);
         });

@@ -12,9 +12,13 @@
 namespace handloom {
 
 struct String {
-    const int64_t* ids;  // the inputs; the target of each is the next one
-    int length;          // the number of inputs
-    int64_t asked;       // the first tokens, this many, are given and not predicted
+    const int64_t* ids;      // the inputs
+    int length;              // the number of inputs
+    int64_t asked;           // the first tokens, this many, are given and not predicted
+    const int64_t* targets;  // of the inputs; null: the target of each is the next one
+
+    // What is predicted after input t, or NOTHING.
+    int64_t target(int t) const { return targets ? targets[t] : t + 1 >= asked ? ids[t + 1] : NOTHING; }
 };
 
 // −log of the probability of the target; the row of logits becomes the gradient by it.
@@ -105,7 +109,8 @@ public:
                 while (t == (*strings_)[s].length) s++, t = 0;
                 const String& string = (*strings_)[s];
                 float* row = logits + i * vocab_stride;
-                if (t + 1 >= string.asked) total += cross_entropy(V, row, (int)string.ids[t + 1]);
+                const int64_t target = string.target(t);
+                if (target != NOTHING) total += cross_entropy(V, row, (int)target);
                 else std::fill(row, row + V, 0.0f);
             }
             each(first, count);

@@ -19,7 +19,7 @@ namespace handloom {
 #if defined(HANDLOOM_LAYOUT_VERSION)  // for a test that needs a library of another version
 constexpr int32_t LAYOUT_VERSION = HANDLOOM_LAYOUT_VERSION;
 #else
-constexpr int32_t LAYOUT_VERSION = 1;
+constexpr int32_t LAYOUT_VERSION = 2;
 #endif
 
 // ---- the structs
@@ -40,9 +40,12 @@ struct AdamW {
     double beta1, beta2, decay, clip;  // clip 0: no clipping
 };
 
-struct Strings {  // as in learn/batches.py: rows of ids, one after the other
+struct Strings {  // as in learn/data.py: rows of ids, one after the other
     const int64_t *ids, *starts, *asked;
+    const int64_t* targets;  // null, or what is predicted after each id: a token, or NOTHING
 };
+
+constexpr int64_t NOTHING = -1;
 
 struct Sampling {
     double temperature;  // 0: greedy

@@ -19,7 +19,7 @@ from handloom.core.params import is_norm, shapes
 if TYPE_CHECKING:
     from handloom.core.native.library import Library
 
-VERSION = 1
+VERSION = 2
 
 Fields = list[tuple[str, Any]]
 
@@ -44,7 +44,7 @@ class AdamWStruct(ctypes.Structure):
 
 
 class StringsStruct(ctypes.Structure):
-    _fields_ = fields(c_void_p, "ids starts asked")
+    _fields_ = fields(c_void_p, "ids starts asked targets")
 
 
 class SamplingStruct(ctypes.Structure):

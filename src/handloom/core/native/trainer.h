@@ -17,13 +17,19 @@ namespace handloom {
 constexpr int GROUP_TOKENS = 160;  // at most, but at least one string; docs/native.md has other sizes that were tried
 constexpr int CHUNK = 8192;        // weights that a thread works on at a time
 
+// Without targets of its own, the last token of a row is a target and not an input.
 inline String string_at(const Strings& s, int64_t i) {
-    return {s.ids + s.starts[i], (int)(s.starts[i + 1] - s.starts[i] - 1), s.asked[i]};
+    const int length = (int)(s.starts[i + 1] - s.starts[i]);
+    if (s.targets) return {s.ids + s.starts[i], length, s.asked[i], s.targets + s.starts[i]};
+    return {s.ids + s.starts[i], length - 1, s.asked[i], nullptr};
 }
 
 // The number of tokens of a string that are predicted.
 inline int64_t predicted(const Strings& s, int64_t i) {
-    return std::max<int64_t>(0, s.starts[i + 1] - s.starts[i] - std::max<int64_t>(1, s.asked[i]));
+    const String string = string_at(s, i);
+    int64_t total = 0;
+    for (int t = 0; t < string.length; t++) total += string.target(t) != NOTHING;
+    return total;
 }
 
 using Groups = std::vector<std::vector<String>>;
