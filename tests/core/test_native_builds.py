@@ -148,7 +148,7 @@ def test_a_hundred_steps_of_both_engines_stay_together(place, norm):
     assert [run.choice.name for run in runs] == ["native", "torch"]
     assert isinstance(runs[0].trainer, NativeTrainer)
     assert isinstance(runs[1].trainer, TorchTrainer)
-    start = Transformer(runs[0].learner.transformer.config).start(0)
+    start = Transformer(runs[0].learner.config).start(0)
     one, two = (
         np.concatenate([(run.trainer.arrays()[n] - a).ravel() for n, a in start.items() if not n.endswith("b_K")])
         for run in runs

@@ -291,7 +291,7 @@ def test_what_goes_wrong_in_a_helper_is_told_at_the_line_that_imports_it(tmp_pat
 
 
 def test_width_is_d_model():
-    assert prepare(RULE, width=24, **{"count": 50}).learner.transformer.config.d_model == 24
+    assert prepare(RULE, width=24, **{"count": 50}).learner.config.d_model == 24
     with pytest.raises(HandloomError, match="width and d_model are two names for one size"):
         train(RULE, width=24, d_model=24)
     with pytest.raises(HandloomError, match="width: the kind bigram has no such size"):

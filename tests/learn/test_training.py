@@ -447,7 +447,7 @@ def learnt_of(training):
 
 def test_the_longest_question_fits_also_if_it_was_not_drawn():
     training = prepare("gcd", count=100)
-    assert training.learner.transformer.config.block >= len("+1000+1000=+1000")
+    assert training.learner.config.block >= len("+1000+1000=+1000")
 
 
 def test_a_masked_model_is_not_told_how_many_tokens_to_say(tmp_path):

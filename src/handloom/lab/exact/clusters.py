@@ -13,6 +13,7 @@ layers, all different, so the theory makes no promise for them.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -109,7 +110,14 @@ def model_error(x: Array) -> float:
     token on the unit sphere."""
     d, beta = x.shape[1], 4.0
     shape = {"d_model": d, "layers": DEPTH, "heads": 1, "d_head": d}
-    plain = {"norm": "rms", "place": "post", "eps": 0.0, "positions": "none", "causal": False, "biases": ()}
+    plain: dict[str, Any] = {
+        "norm": "rms",
+        "place": "post",
+        "eps": 0.0,
+        "positions": "none",
+        "causal": False,
+        "biases": (),
+    }
     config = Config(vocab=TOKENS, block=TOKENS, **shape, **plain)
     weights = params.zeros(config)
     for layer in weights["layers"]:
@@ -145,13 +153,21 @@ def picture(seeds: Sequence[Series]) -> Sequence[Panel]:
         f"t = {time}": [((1 + 0.3 * i) * x, (1 + 0.3 * i) * y) for x, y in points]
         for i, (time, points) in enumerate(first["circle"].items())
     }
-    some = list(range(0, TOKENS, 4)) + [TOKENS - 1]
+    some = [*range(0, TOKENS, 4), TOKENS - 1]
     attention = [[first["attention"][i][j] for j in some] for i in some]
     names = [str(i + 1) for i in some]
     panels: list[Panel] = [
-        Lines("Tokens on a circle, V = I", "time", "clusters", [*counts, repelled], [Mark(1, "one (Geshkovski et al. 2023)")]),
+        Lines(
+            "Tokens on a circle, V = I",
+            "time",
+            "clusters",
+            [*counts, repelled],
+            [Mark(1, "one (Geshkovski et al. 2023)")],
+        ),
         Dots("β = 9: later times on wider circles", "", "", rings, equal=True),
-        Heat("On a line: attention at t = 10", "attended to", "token, from left to right", names, names, attention, ".0f"),
+        Heat(
+            "On a line: attention at t = 10", "attended to", "token, from left to right", names, names, attention, ".0f"
+        ),
     ]
     if first["cosines"]:
         models = [band(name, range(len(ys)), [ys]) for name, ys in first["cosines"].items()]

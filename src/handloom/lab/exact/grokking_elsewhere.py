@@ -13,6 +13,7 @@ nothing to wait for.
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 from math import erf, sqrt
 
 import numpy as np
@@ -43,7 +44,7 @@ def run(lab: Lab) -> Finding:
     without, *delays = (median_delay(d, lab) for d in (0, *SPURIOUS))
     train, held_out = accuracies(SPURIOUS[-1], DECAY, lab.rng(SPURIOUS[-1], 0))
     _, undecayed = accuracies(SPURIOUS[-1], 0.0, lab.rng(SPURIOUS[-1], 0))
-    longer = sum(late > early for early, late in zip(delays, delays[1:], strict=False))
+    longer = sum(late > early for early, late in pairwise(delays))
     return Finding(
         checks=[
             Check("delay with 640 spurious inputs, steps", delays[-1], least=1, form=",.0f"),
@@ -68,7 +69,7 @@ def median_delay(spurious: int, lab: Lab) -> float:
 
 
 def delay(spurious: int, decay: float, rng: np.random.Generator) -> float:
-    """Steps from the first at which the examples are learnt to the first at which the rule is; infinite if it is not."""
+    """Steps from the first at which the examples are learnt to the first at which the rule is, if ever."""
     train, held_out = (found >= LEARNT for found in accuracies(spurious, decay, rng))
     if not held_out.any():
         return float("inf")
@@ -103,7 +104,7 @@ def descend(X: Array, y: Array, start: Array, decay: float) -> Array:
 
 
 def picture(seeds: Sequence[Series]) -> Sequence[Panel]:
-    steps = STEPS + 1
+    steps = (STEPS + 1).tolist()
     curves = [
         band("examples", steps, [one["train"] for one in seeds]),
         band("held out", steps, [one["held_out"] for one in seeds]),
@@ -112,6 +113,13 @@ def picture(seeds: Sequence[Series]) -> Sequence[Panel]:
     delays = [band("delay", SPURIOUS, [one["delays"] for one in seeds])]
     return [
         Lines("640 inputs that say nothing", "steps", "accuracy", curves, [Mark(LEARNT, "95 %: learnt")], log_x=True),
-        Lines("Delay", "inputs that say nothing", "steps from train to held out", delays,
-              [Mark(EXAMPLES, "examples", "x")], log_x=True, log_y=True),
+        Lines(
+            "Delay",
+            "inputs that say nothing",
+            "steps from train to held out",
+            delays,
+            [Mark(EXAMPLES, "examples", "x")],
+            log_x=True,
+            log_y=True,
+        ),
     ]

@@ -192,7 +192,20 @@ def picture(seeds: Sequence[Series]) -> Sequence[Panel]:
     below = Mark(-last, "bound: −7/√n")
     unseen = {"draws": first["missing"]}
     return [
-        Bars("Least over all draws, n = 10⁵", "rate − (MF − miscalibration)", [*names, control], above, [control], [below]),
+        Bars(
+            "Least over all draws, n = 10⁵",
+            "rate − (MF − miscalibration)",
+            [*names, control],
+            above,
+            [control],
+            [below],
+        ),
         Lines(f"One setting, MF = {monofacts:.2f}", "miscalibration", "hallucination rate", [edge, *learners]),
-        Dots("Unseen facts", "facts seen once, MF", "their probability − MF", unseen, [Mark(0.02, "0.02"), Mark(-0.02, "−0.02")]),
+        Dots(
+            "Unseen facts",
+            "facts seen once, MF",
+            "their probability − MF",
+            unseen,
+            [Mark(0.02, "0.02"), Mark(-0.02, "−0.02")],
+        ),
     ]

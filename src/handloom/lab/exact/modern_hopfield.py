@@ -12,6 +12,7 @@ is Hopfield's own network of 1982 by the same measure.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -124,7 +125,7 @@ def memory_model(patterns: Array, states: Array) -> Model:
     """A transformer with one head. A token is a pattern (the first half of the stream), which gives key and value, and
     a state (the second half), which gives the query. Scores are divided by √d, so queries are multiplied by it."""
     count, d = patterns.shape
-    plain = {"norm": "none", "positions": "none", "causal": False, "biases": ()}
+    plain: dict[str, Any] = {"norm": "none", "positions": "none", "causal": False, "biases": ()}
     config = Config(vocab=count, block=count, d_model=2 * d, layers=1, heads=1, d_head=d, **plain)
     weights = params.zeros(config)
     first, second = np.eye(2 * d)[:, :d], np.eye(2 * d)[:, d:]

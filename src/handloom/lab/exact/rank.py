@@ -50,9 +50,17 @@ def run(lab: Lab) -> Finding:
             Check("largest rank of W_OV and W_QK, d_head = 5", max(ranks), most=K, said=K),
             Check("width that a random pattern of 8 positions needs", needed, least=T - 1, most=T - 1, said=T - 1),
             Check("KL of that width, written down", kl(random, exact_scores(random, needed)), most=1e-9, form=".1e"),
-            Check("KL of width 2 for any place, written down", kl(places, circle_scores(places)), most=1e-9, form=".1e"),
+            Check(
+                "KL of width 2 for any place, written down", kl(places, circle_scores(places)), most=1e-9, form=".1e"
+            ),
             Check("rank of W_OV, all four heads together", together, most=K, control=True),
-            Check("KL of a width too small, written down", kl(random, exact_scores(random, needed - 1)), most=1e-9, control=True, form=".1e"),
+            Check(
+                "KL of a width too small, written down",
+                kl(random, exact_scores(random, needed - 1)),
+                most=1e-9,
+                control=True,
+                form=".1e",
+            ),
             Check("KL of width 1 for any place, best found", fits["places"][0], most=1e-9, control=True, form=".1e"),
         ],
         series={"widths": list(WIDTHS), **fits},
@@ -120,6 +128,12 @@ def best_fits(P: Array, steps: int, rng: np.random.Generator) -> list[float]:
 def picture(seeds: Sequence[Series]) -> Sequence[Panel]:
     widths = seeds[0]["widths"]
     names = {"random": "a random pattern", "places": "look at place p(t)"}
-    curves = [band(words, widths, [[max(x, 1e-12) for x in one[name]] for one in seeds]) for name, words in names.items()]
+    curves = [
+        band(words, widths, [[max(x, 1e-12) for x in one[name]] for one in seeds]) for name, words in names.items()
+    ]
     marks = [Mark(T - 1, "T − 1 (Bhojanapalli et al. 2020)", "x"), Mark(2, "2: a circle", "x")]
-    return [Lines("Patterns of 8 positions", "width of the head", "smallest KL found, nats per row", curves, marks, log_y=True)]
+    return [
+        Lines(
+            "Patterns of 8 positions", "width of the head", "smallest KL found, nats per row", curves, marks, log_y=True
+        )
+    ]

@@ -93,7 +93,15 @@ def picture(seeds: Sequence[Series]) -> Sequence[Panel]:
     off = band("largest difference", sizes, [one["off"] for one in seeds])
     steps = list(range(STEPS + 1))
     return [
-        Lines("Attention less a gradient step", "size of the step", "largest difference", [off],
-              [Mark(1.0, "step of size 1 (Bal)", "x")], log_y=True),
-        Lines("Attention again and again", "steps", "mean energy", [band("energy", steps, [s["energies"] for s in seeds])]),
+        Lines(
+            "Attention less a gradient step",
+            "size of the step",
+            "largest difference",
+            [off],
+            [Mark(1.0, "step of size 1 (Bal)", "x")],
+            log_y=True,
+        ),
+        Lines(
+            "Attention again and again", "steps", "mean energy", [band("energy", steps, [s["energies"] for s in seeds])]
+        ),
     ]

@@ -13,6 +13,7 @@ model, if the repository's are there; Elhage et al. found that virtual heads mat
 
 from collections.abc import Sequence
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -66,12 +67,14 @@ def run(lab: Lab) -> Finding:
 
 
 def attention_only(norm: str, layers: int, lab: Lab) -> Model:
-    shape = {"d_model": 12, "layers": layers, "heads": 3, "d_head": 4}
-    config = Config(vocab=9, block=8, **shape, norm=norm, biases=(), tied=False)  # type: ignore[arg-type]
+    shape: dict[str, Any] = {"norm": norm, "d_model": 12, "layers": layers, "heads": 3, "d_head": 4}
+    config = Config(vocab=9, block=8, **shape, biases=(), tied=False)
     return Model(config, params.random(config, seed=lab.seed, scale=0.4), Vocab.numbers(9))
 
 
-def error(model: Model, ids: Array, scale: float = 1.0, wrong_order: bool = False, edits: dict[str, float] | None = None) -> float:
+def error(
+    model: Model, ids: Array, scale: float = 1.0, wrong_order: bool = False, edits: dict[str, float] | None = None
+) -> float:
     """How far the logits are from the sum over all paths, in units of the largest logit."""
     logits, trace = reference.forward(model, ids, ["embed", "pos_embed", "*.pattern"], edits)
     found = sum_over_paths(terms(model, trace, scale), trace["embed"] + trace["pos_embed"], wrong_order)
@@ -136,7 +139,9 @@ def picture(seeds: Sequence[Series]) -> Sequence[Panel]:
     names = list(seeds[0]["errors"])
     errors = [[max(one["errors"][name], 1e-17) for one in seeds] for name in names]
     mark = Mark(EQUAL, "equal up to here")
-    panels: list[Panel] = [Bars("Logits less the sum over paths", "relative error", names, errors, names[3:], [mark], log_y=True)]
+    panels: list[Panel] = [
+        Bars("Logits less the sum over paths", "relative error", names, errors, names[3:], [mark], log_y=True)
+    ]
     if seeds[0]["trained"]:
         shares = [[one["trained"][i] for one in seeds] for i in range(3)]
         lengths = ["no head", "one head", "two heads"]
