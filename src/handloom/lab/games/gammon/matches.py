@@ -8,19 +8,14 @@ of the one before with the sides exchanged, which takes away half the luck.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
-from handloom.core import HandloomError
 from handloom.core.arrays import Array
-from handloom.core.errors import shown
-from handloom.discover.search.compiling import kernel
-from handloom.lab.games.gammon.plays import BAR, MEN, MOST_PLAYS, OFF, exchange, fill_plays, plays, points_won, start
-from handloom.lab.games.gammon.td_learning import LONGEST, fill_equities
+from handloom.lab.games.gammon.kernels import LONGEST, after_reply, fill_equities, points_won
+from handloom.lab.games.gammon.plays import plays, start
 
 WIDTH = 8  # plays that a look ahead considers, the best at first sight
-PUBEVAL = 122  # numbers for a race, and again for contact
 
 
 @dataclass(frozen=True)
@@ -51,7 +46,8 @@ class Score:
 def match(one: Player, other: Player, games: int, seed: int) -> Score:
     """What the first player wins per game."""
     pairs = [
-        (game((one, other), np.random.default_rng([seed, i])) - game((other, one), np.random.default_rng([seed, i]))) / 2
+        (game((one, other), np.random.default_rng([seed, i])) - game((other, one), np.random.default_rng([seed, i])))
+        / 2
         for i in range(games // 2)
     ]
     return Score(float(np.mean(pairs)), float(np.std(pairs, ddof=1) / np.sqrt(len(pairs))))
@@ -100,66 +96,6 @@ def look_ahead_player(weights: Array, width: int = WIDTH) -> Player:
         return int(best[np.argmax([after_reply(weights, turn.plays[i]) for i in best])])
 
     return choose
-
-
-@kernel(cache=True)
-def after_reply(weights: Array, play: Array) -> float:
-    """What a play is worth to the side that made it, over all rolls of the other side and its best plays."""
-    won = points_won(play)
-    if won > 0:
-        return float(won)
-    found, equities = np.empty((MOST_PLAYS, 2, 26), np.int8), np.empty(MOST_PLAYS)
-    board = np.empty((2, 26), np.int8)
-    exchange(play, board)
-    total = 0.0
-    for one in range(1, 7):
-        for other in range(1, one + 1):
-            count = fill_plays(board, one, other, found)
-            fill_equities(weights, board, found, count, equities)
-            total -= equities[:count].max() * (1.0 if one == other else 2.0)
-    return total / 36.0
-
-
-def pubeval_player(path: str | Path) -> Player:
-    """Tesauro's public benchmark: a linear function of the board after a play, one for races and one for contact. Its
-    numbers are in a text file, the 122 for races first."""
-    race, contact = pubeval_weights(Path(path))
-
-    def choose(turn: Turn) -> int:
-        scores = pubeval_inputs(turn.plays) @ (contact if in_contact(turn.board) else race)
-        return int(np.argmax(np.where(turn.plays[:, 0, OFF] == MEN, np.inf, scores)))
-
-    return choose
-
-
-def pubeval_weights(path: Path) -> tuple[Array, Array]:
-    """The numbers (122,) for races and for contact from a file of 244, separated by white space or commas."""
-    expected = "expected 244 numbers, the 122 of pubeval for races and then the 122 for contact"
-    try:
-        numbers = np.array(path.read_text("utf-8").replace(",", " ").split(), float)
-    except OSError as error:
-        raise HandloomError(f"{shown(str(path))}: {error.strerror} ({expected}); give the file of weights") from error
-    except ValueError as error:
-        raise HandloomError(f"{shown(str(path))}: {error} ({expected}); give the file of weights") from error
-    if numbers.shape != (2 * PUBEVAL,) or not np.isfinite(numbers).all():
-        raise HandloomError(f"{shown(str(path))}: {len(numbers)} numbers ({expected}); give the file of weights")
-    return numbers[:PUBEVAL], numbers[PUBEVAL:]
-
-
-def pubeval_inputs(boards: Array) -> Array:
-    """The 122 inputs (n, 122) of boards (n, 2, 26) for the side in row 0: five for each point from 24 down to 1, then the
-    other side's men on the bar / 2 and its own men off / 15."""
-    own = boards[:, 0, 24:0:-1].astype(float)  # from point 24 down
-    blots = boards[:, 1, 1:25] == 1  # the other side's, at the same points
-    units = [blots, own == 1, own >= 2, own == 3, np.where(own >= 4, (own - 3) / 2, 0.0)]
-    rest = np.stack([boards[:, 1, BAR] / 2, boards[:, 0, OFF] / 15], 1)
-    return np.concatenate([np.stack(units, 2).reshape(len(boards), -1), rest], 1)
-
-
-def in_contact(board: Array) -> bool:
-    """Whether men of the two sides still have to pass each other."""
-    rears = [int(np.flatnonzero(side)[-1]) for side in board]
-    return sum(rears) > 25
 
 
 def round_robin(players: Sequence[Player], games: int, seed: int) -> Array:
