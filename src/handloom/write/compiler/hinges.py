@@ -193,7 +193,7 @@ def flat_around(hinged: Hinged, variables: Array, values: Array) -> Hinged:
     gaps, jumps = np.diff(points)[changes], np.diff(y, axis=0)[changes]
     at = np.column_stack([points[changes] + gaps / 4, points[changes + 1] - gaps / 4]).reshape(-1)
     change = np.stack([jumps, -jumps], axis=1) / (gaps / 2)[:, None, None]
-    change = change.reshape(len(at), -1)
+    change = change.reshape(len(at), values.shape[1])
     most = written_at_ends(points, at, np.abs(change).max(1, initial=0.0))[::2]  # where a step begins or ends
     base = int(most.argmin())
     side = np.where(np.arange(len(at)) < 2 * base, -1.0, 1.0)

@@ -8,7 +8,6 @@ becomes neurons in `hinges.py`.
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from handloom.write.compiler.lowered import (
     Lowered,
     NeuronPart,
     Read,
+    affine,
     plus,
     times,
     without_one,
@@ -44,6 +44,7 @@ from handloom.write.compiler.values import (
     token_of,
 )
 
+TINY = 1e-9
 SHORT = 7  # positions up to which counts are exact enough to be compared as they are
 
 
@@ -349,7 +350,12 @@ class Lowering:
             numbers -= np.array([[self.plain(value, one) for one in given] for given in cases]) @ np.array(
                 hinged.linear
             )
-        return [float(number) for number in numbers]
+        return [*map(float, numbers), *([-TINY] if self.passes_errors(value) else [])]
+
+    def passes_errors(self, value: Map) -> bool:
+        """Whether a number is computed from a large count and may be as wrong, so that one that is 0 is below it."""
+        counts = any(isinstance(one, Count) for one in bases(value))
+        return counts and self.ranges.block > SHORT and len(self.ranges.values[value]) > 2
 
     def hinged(self, value: Map, linear: bool = True) -> tuple[Hinged, list[Read]]:
         """A map as hinges, and the reads of its arguments. A count alone is taken as the share that its head gives."""
@@ -387,14 +393,3 @@ class Lowering:
             rows.append((read, plus(dict(zip(targets, map(float, change), strict=True)))))
         self.lowered.parts.append(NeuronPart(rows, value.line, value))
         self.written(dict.fromkeys(targets, 1.0), self.when((read for read, _ in rows), True))
-
-
-def affine(known: Mapping[str, Array], wanted: Array) -> dict[str, float] | None:
-    """The read of a column that is a multiple of a known one, or the sum of multiples of two, and a constant; None if
-    it is not."""
-    for names in (*combinations(known, 1), *combinations(known, 2)):
-        basis = np.column_stack([*(known[name] for name in names), np.ones(len(wanted))])
-        amounts: Array = np.array(np.linalg.lstsq(basis, wanted, rcond=None)[0]).round(12)
-        if np.allclose(basis @ amounts, wanted, rtol=1e-9, atol=1e-9) and all(amounts[:-1]):
-            return plus(dict(zip(names, map(float, amounts), strict=False)), one=float(amounts[-1]))
-    return None
