@@ -47,6 +47,9 @@ from handloom.write.compiler.values import (
 TINY = 1e-9
 SHORT = 7  # positions up to which counts are exact enough to be compared as they are
 
+FEW = 12  # positions up to which the shares that heads give for counts are exact enough to be ordered by
+STEEP = 0.425  # of the gap between two differences of counts: by less than this they may be wrong
+
 
 class Lowering:
     """Lowers the values of one program; each is lowered once."""
@@ -72,7 +75,7 @@ class Lowering:
         self.heads: dict[Any, HeadPart] = {}
         self.times: dict[str, int] = {}  # when each number is known, in half layers
         self.levels = levels
-        self.compared = ranges.compared()
+        self.compared, self.tested = ranges.compared(), ranges.tested()
         self.middle = (ranges.block - 1) / 2
 
     # numbers
@@ -372,6 +375,8 @@ class Lowering:
         """The hinges of a function; if heads compare it with many others, none that errors of its arguments pass."""
         if value in self.compared and self.ranges.block > SHORT:
             return flat_around(fewest_hinges(arguments, results), arguments, results)
+        if value in self.tested and self.ranges.block > FEW and any(isinstance(one, Count) for one in bases(value)):
+            return flat_around(fewest_hinges(arguments, results), arguments, results, STEEP)
         return (with_a_linear_part if linear and results.shape[1] == 1 else fewest_hinges)(arguments, results)
 
     def of_sign(self, value: Map, mean: Value, result: Callable[[Map, Plain], Any]) -> tuple[Array, Array]:
