@@ -8,7 +8,7 @@ import torch
 
 from handloom.core import Config, HandloomError, Model, Vocab
 from handloom.core import params as parameters
-from handloom.learn.batches import pad
+from handloom.learn.batches import padded_batch
 from handloom.learn.data import Strings
 from handloom.learn.fresh import learner_of
 from handloom.learn.policy import Policy, PolicySettings, improve, ppo_loss
@@ -71,7 +71,7 @@ def test_the_gradient_of_strings_of_several_tokens_is_that_of_the_expected_rewar
     model = Model(config, parameters.random(config, 1, 0.5), Vocab.numbers(3))
     policy = Policy(learner_of(model, None, (), None), PolicySettings())
     weights = {name: t.detach().double().requires_grad_() for name, t in policy.weights.items()}
-    batch = pad(Strings.of([([0], list(answer)) for answer in product(range(3), repeat=3)]), np.arange(27))
+    batch = padded_batch(Strings.of([([0], list(answer)) for answer in product(range(3), repeat=3)]), np.arange(27))
     inputs, targets = torch.tensor(batch.inputs), torch.tensor(batch.targets)
     rewards = torch.tensor(np.random.default_rng(0).normal(size=27))
     names = sorted(weights)

@@ -26,7 +26,7 @@ from handloom.core import HandloomError, Model, generate
 from handloom.core.arrays import Array
 from handloom.core.errors import shown
 from handloom.core.seeds import Use, derived, generator
-from handloom.learn.batches import pad
+from handloom.learn.batches import padded_batch
 from handloom.learn.data import NOTHING, Strings
 from handloom.learn.fresh import learner_of
 from handloom.learn.reparametrised import Form
@@ -147,7 +147,7 @@ class Policy:
 
     def update(self, strings: Strings, scores: Array, rng: np.random.Generator) -> tuple[float, float]:
         """Train on a batch; returns its divergence from the start, and the share of tokens that were clipped."""
-        batch, settings = pad(strings, np.arange(len(strings))), self.settings
+        batch, settings = padded_batch(strings, np.arange(len(strings))), self.settings
         inputs, targets = torch.from_numpy(batch.inputs), torch.from_numpy(batch.targets)
         with torch.no_grad():
             now, start = (self.log_probabilities(weights, inputs) for weights in (self.weights, self.start))
