@@ -13,6 +13,7 @@ import handloom as hl
 from handloom.core import HandloomError, reference
 from handloom.core.reference import softmax
 from handloom.learn.api import SETTINGS, prepare, resume, train
+from handloom.learn.batches import padded_batch
 from handloom.learn.data import NOTHING, Data, Strings, rows_of_step, split
 from handloom.learn.evaluation import seed_at
 from handloom.learn.learner import config_for
