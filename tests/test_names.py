@@ -20,7 +20,7 @@ SAME_THING = {
     "circuit.py": "cli/read/circuit.py read/circuit.py",
     "curves.py": "cli/curves.py view/figures/curves.py",
     "discovery.py": "cli/live/discovery.py view/pages/discovery.py",
-    "encodings.py": "cli/write/encodings.py write/parts/encodings.py",
+    "encodings.py": "cli/write/encodings.py lab/exact/encodings.py write/parts/encodings.py",
     "extremes.py": "tasks/extremes.py write/book/extremes.py",
     "heads.py": "cli/read/heads.py read/heads.py",
     "heatmap.py": "cli/heatmap.py view/svg/heatmap.py",

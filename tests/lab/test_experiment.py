@@ -5,13 +5,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from command import COMMAND, handloom, modules_after, output
 from handloom.core import HandloomError
-from handloom.lab import lab_page, table
+from handloom.lab import lab_page, repeated, table
 from handloom.lab.catalogue import GROUPS, experiment, experiment_names
 from handloom.lab.exact import hopfield
 from handloom.lab.experiment import Check, Finding, Lab, verdict_of
@@ -61,7 +62,7 @@ def test_an_experiment_is_named_after_its_file_and_says_where_its_claim_is_from(
     module = experiment(name)
     assert module.CLAIM.name == name
     assert module.CLAIM.source
-    assert module.CLAIM.seed in ("Wagner", "Bukatin", "Hsu and Moitra", "Mehlig")
+    assert module.CLAIM.seed in ("Wagner", "Bukatin", "Hsu and Moitra", "Mehlig", "the book")
     assert callable(module.run)
     assert callable(module.picture)
 
@@ -83,7 +84,9 @@ def test_the_page_and_the_list_are_what_the_records_say():
 
 def test_weights_that_know_nothing_of_the_patterns_change_the_verdict(monkeypatch):
     assert conclude(hopfield, seeds=1).verdict == "holds"
-    monkeypatch.setattr(hopfield, "hebbian", lambda patterns, rng: -patterns.T @ patterns)
+    monkeypatch.setattr(
+        hopfield, "hebbian", lambda patterns: len(patterns) * np.eye(len(patterns[0])) - patterns.T @ patterns
+    )
     assert conclude(hopfield, seeds=1).verdict != "holds"
 
 
@@ -142,6 +145,19 @@ def test_wrong_words_are_answered_in_one_line(words, message, tmp_path):
     assert run.returncode == 2
     assert message in run.stderr
     assert len(run.stderr.strip().splitlines()) == 1
+
+
+def test_a_claim_that_takes_hours_is_answered_from_its_stored_curve(tmp_path):
+    shown = output("lab", "wagner/rule-1", cwd=tmp_path)
+    assert "right after 15,000 steps 99.9 %" in shown
+    assert "handloom learn wagner/rule-1" in shown
+
+
+def test_a_curve_that_is_too_short_leaves_its_claim_open(tmp_path):
+    rows = {row["name"]: row for row in repeated.repeated_rows(DOCS)}
+    assert rows["wagner/rule-1"]["verdict"] == "holds"
+    short = repeated.check_of(repeated.Stored("rule-1", 10**6, least=0.9), [{"step": 1, "success": 1.0}])
+    assert short.value is None
 
 
 def test_groups_hold_every_experiment_once():

@@ -175,7 +175,7 @@ class Conclusion:
     @property
     def found(self) -> str:
         """The two first checks in words."""
-        return "; ".join(f"{one.name} {one.found}" for one in self.results if not one.control)[:200]
+        return "; ".join(f"{one.name} {one.found}" for one in [one for one in self.results if not one.control][:2])
 
     def to_json(self) -> dict[str, Any]:
         return {

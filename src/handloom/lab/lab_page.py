@@ -54,7 +54,7 @@ def section(row: dict[str, Any], records: Path) -> Iterator[str]:
         yield fill(f"{sentence(row['claim'])} Not testable: {row['why']}.{instead}", 120)
         return
     papers = "".join(f", [arXiv {one}](https://arxiv.org/abs/{one})" for one in row["papers"])
-    said = f"{sentence(row['claim'])} *Said*: {row['said']} ({row['source']}{papers}; on {row['seed']}'s slides)."
+    said = f"{sentence(row['claim'])} *Said*: {row['said']} ({row['source']}{papers}; {named_in(row['seed'])})."
     yield fill(said, 120, break_long_words=False, break_on_hyphens=False)
     yield f"**{row['verdict'].capitalize()}.**"
     if row["checks"]:
@@ -62,6 +62,10 @@ def section(row: dict[str, Any], records: Path) -> Iterator[str]:
         yield "\n".join([*head, *map(check_line, row["checks"])])
     if (records / f"{row['name']}.svg").exists():
         yield f"![{row['claim']}](lab/{row['name']}.svg)"
+
+
+def named_in(seed: str) -> str:
+    return f"in {seed}" if seed == "the book" else f"on {seed}'s slides"
 
 
 def sentence(claim: str) -> str:

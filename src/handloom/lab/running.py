@@ -72,7 +72,7 @@ def conclusions(
         while waiting:
             finished, _ = wait(waiting, PAUSE, FIRST_COMPLETED)
             if progress:
-                progress(sum(parts), PARTS * len(jobs))
+                progress(round(100 * sum(parts) / (PARTS * len(jobs))), 100)
             for future in finished:
                 name, seed = waiting.pop(future)
                 done[name][seed] = future.result()

@@ -39,9 +39,10 @@ def stored_rows() -> list[dict[str, Any]]:
 
 def current_rows(records: Path) -> list[dict[str, Any]]:
     """The table as the claims and the records have it."""
+    from handloom.lab.repeated import repeated_rows
     from handloom.lab.untestable import UNTESTABLE
 
-    rows = list(experiment_rows(records))
+    rows = [*experiment_rows(records), *repeated_rows(records.parent)]
     for one in UNTESTABLE:
         about = {"name": one.name, "group": "not testable", "claim": one.says, "seed": one.seed}
         rows.append(about | {"verdict": "not testable", "why": one.why, "instead": one.instead})

@@ -8,7 +8,7 @@ What is drawn is said with values; Matplotlib draws it. The spread over seeds is
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import nan
+from math import log10, nan
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,6 +18,7 @@ from handloom.view.figures.figure import STYLE, check_format, figure_bytes, matp
 
 WIDE, TALL = 4.4, 3.3  # inches of a panel
 ACROSS = 3  # panels in a row
+SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 @dataclass(frozen=True)
@@ -148,11 +149,19 @@ def gaps(values: Sequence[float | None]) -> list[float]:
 def styled(axis: Any, panel: Any) -> None:
     """Names and scales of the axes."""
     axis.set(xlabel=getattr(panel, "x", ""), ylabel=panel.y)
-    if getattr(panel, "log_x", False):
-        axis.set_xscale("log")
-    if getattr(panel, "log_y", False):
-        axis.set_yscale("log")
+    for name, lines in (("x", axis.xaxis), ("y", axis.yaxis)):
+        if getattr(panel, f"log_{name}", False):
+            axis.set(**{f"{name}scale": "log"})
+            lines.set_major_formatter(power_words)  # Matplotlib's own needs its mathematics, which is off
+            lines.set_minor_formatter("")
     tidy(axis)
+
+
+def power_words(value: float, place: int) -> str:
+    """A number at a tick of a logarithmic axis: 0.01, 1,000, 10⁴, 10⁻¹²."""
+    if 1e-3 <= value < 1e4:
+        return f"{value:,.0f}" if value >= 1 else f"{value:g}"
+    return "10" + f"{log10(value):.0f}".translate(SUPERSCRIPT)
 
 
 def draw_marks(axis: Any, marks: Sequence[Mark]) -> None:
