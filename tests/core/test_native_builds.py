@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from draws import assert_close, configs
+from draws import STANDARD, assert_close, configs
 from handloom.core import Config, HandloomError, Model, Vocab, generate, native, reference, torch_engine
 from handloom.core import params as parameters
 from handloom.core.native.library import builds, reason_missing
@@ -42,7 +42,7 @@ def covered(draw, **fixed):
     """Configs of the standard family, with sizes on both sides of the vectors' and the tiles'."""
     sizes = st.one_of(st.integers(1, 9), st.sampled_from([12, 15, 16, 17, 31, 33, 40]))
     positions = draw(st.sampled_from(["table", "sinusoid", "none"]))
-    config = draw(configs(causal=True, positions=positions, eps=1e-3, gated=False, kv_heads=0))
+    config = draw(configs(causal=True, positions=positions, eps=1e-3, gated=False, kv_heads=0, **STANDARD))
     values = config.to_json() | {
         "vocab": draw(sizes),
         "block": draw(st.sampled_from([1, 2, 7, 13, 30, 61])),

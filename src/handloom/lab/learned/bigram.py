@@ -6,8 +6,8 @@ text is shipped here, and of none is the entropy known. So the strings are balan
 of one length are equally likely, their entropy is known, and so is the least loss of any bigram model. `bow` attends
 evenly to all positions (it sees the current letter, its position and the mean of all so far).
 
-The quick form leaves out the average. The control is a language in which the last letter is enough: strings of the chain with the same bigrams. There
-attention must not be better than a bigram model.
+The quick form leaves out the average. The control is a language in which the last letter is enough: strings of the
+chain with the same bigrams. There attention must not be better than a bigram model.
 """
 
 from collections.abc import Sequence

@@ -5,10 +5,10 @@
 Malach 2023 proves that a simple next-token predictor learns whatever a circuit or a Turing machine computes, if it is
 trained on all intermediate values, and calls the number of those needed the task's length complexity. Dvir et al. asked
 the same of circuits of unknown gates. Here one random circuit per seed has 16 inputs and 24 gates; a gate takes one of
-the two gates before it (in the quick form: the one) and an input, and half of the gates are exclusive ors. A circuit is taken if its output is 1
-for 40 % to 60 % of inputs and changes, on average, with at least six of the sixteen bits: the output of most random
-circuits depends on two or three bits alone, and is learned from any answer. What is graded is the output alone. The
-control shows as many values, those of another input.
+the two gates before it (in the quick form: the one) and an input, and half of the gates are exclusive ors. A circuit is
+taken if its output is 1 for 40 % to 60 % of inputs and changes, on average, with at least six of the sixteen bits: the
+output of most random circuits depends on two or three bits alone, and is learned from any answer. What is graded is the
+output alone. The control shows as many values, those of another input.
 """
 
 from collections.abc import Sequence
