@@ -163,6 +163,7 @@ def picture(seeds: Sequence[Series]) -> Sequence[Panel]:
             "clusters",
             [*counts, repelled],
             [Mark(1, "one (Geshkovski et al. 2023)")],
+            log_y=True,
         ),
         Dots("β = 9: later times on wider circles", "", "", rings, equal=True),
         Heat(
