@@ -7,8 +7,9 @@ letters of the second half that are right; a sixteenth are by chance. Each rank 
 falls with the rank as LoRA's scale α/r does. Besides, the change made by training all weights is cut to its largest
 singular values, matrix by matrix, without training: does it have low rank of its own accord?
 
-The control starts from random weights: there a change of rank 1 must not be enough. (With a rule on two digits as the
-task, it was: such a rule is learned by rank-one changes to random weights.)
+The control starts from random weights: there a change of rank 1 must not be enough in the same steps. In more steps it
+is: after 300 in place of 120 it had 99.8 % right, and with a rule on two digits as the task 98 % after 150. So rank 1 is
+less of a limit than it seems, since every matrix of every head has its own; what the base gives is speed.
 """
 
 from collections.abc import Sequence
@@ -35,6 +36,7 @@ CLAIM = Claim(
     quick=10,
     full=60,
 )
+STEPS = 120  # of adapting
 RATES = {0: 2e-3, 1: 2e-2, 2: 2e-2, 4: 1e-2, 8: 1e-2, 64: 3e-3}  # by rank; 0 stands for all weights
 
 
@@ -72,7 +74,7 @@ def random_model(lab: Lab) -> Model:
 
 def adapted(start: Config | Model, rank: int, lab: Lab) -> tuple[Model, float]:
     """The model trained on the new move, and its share of right letters."""
-    settings = Settings(steps=lab.pick(120, 300), rate=RATES[rank], schedule="cosine", seed=lab.seed)
+    settings = Settings(steps=STEPS, rate=RATES[rank], schedule="cosine", seed=lab.seed)
     form = LowRank(rank) if rank else None
     model = last_of(steps(start, lambda rng: texts(rng, 32, [NEW]), settings, form=form)).model()
     return model, right_of(model, lab)

@@ -102,7 +102,9 @@ def last_of(made: Iterator[TrainingStep]) -> TrainingStep:
 def picture(seeds: Sequence[Series]) -> Sequence[Panel]:
     every = seeds[0]["every"]
     curves = [
-        band(name, [1, *(every * (i + 1) for i in range(LOOKS))], [one["curves"][key] for one in seeds], key == "random")
+        band(
+            name, [1, *(every * (i + 1) for i in range(LOOKS))], [one["curves"][key] for one in seeds], key == "random"
+        )
         for key, name in NAMES.items()
     ]
     title = "100 texts of a new rule"
