@@ -15,7 +15,7 @@ from handloom.core import Config, HandloomError, Model, Vocab, generate, native,
 from handloom.core import params as parameters
 from handloom.core.native.library import builds, reason_missing
 from handloom.learn import train
-from handloom.learn.batches import pad
+from handloom.learn.batches import padded_batch
 from handloom.learn.data import NOTHING, Strings
 from handloom.learn.learner import Transformer
 from handloom.learn.native_trainer import NativeTrainer
@@ -73,7 +73,7 @@ def model_of(config, seed=0):
 def torch_gradient(config, arrays, strings, rows, dtype=torch.float64):
     """The mean loss per token and its gradient."""
     p = {name: torch.tensor(a, dtype=dtype, requires_grad=True) for name, a in arrays.items()}
-    batch = pad(strings, np.array(rows))
+    batch = padded_batch(strings, np.array(rows))
     logits = torch_engine.compute(config, parameters.unflatten(config, dict(p)), batch.inputs)[0]
     loss = F.cross_entropy(logits.flatten(0, 1), torch.tensor(batch.targets).flatten(), ignore_index=-1)
     loss.backward()

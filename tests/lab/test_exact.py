@@ -17,6 +17,7 @@ from handloom.lab.exact import (
     spins,
     tensor,
 )
+from handloom.lab.exact.trained_models import trained_models
 from handloom.lab.experiment import Lab
 from handloom.lab.running import conclude
 from handloom.read import Term
@@ -125,6 +126,13 @@ def test_a_broken_experiment_does_not_hold(what, monkeypatch, smaller):
     module = hallucination if where is hallucination.Seen else where
     monkeypatch.setattr(where, name, broken)
     assert conclude(module, seeds=1).verdict != "holds"
+
+
+def test_trained_models_that_are_there_come_with_strings_of_their_tasks():
+    ((name, (model, rows)),) = trained_models(["sort-0", "no-such-model"], rows=3).items()
+    assert name == "sort-0"
+    assert len(rows) == 3
+    assert max(map(max, rows)) < model.config.vocab
 
 
 def test_the_same_seed_finds_the_same_and_another_does_not():

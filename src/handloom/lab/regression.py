@@ -23,8 +23,11 @@ CLIP = 1.0  # largest norm of a gradient
 LEAST_RATE = 0.05  # of the learning rate, at the end of training
 
 
+LAST: Any = (..., -1, -1)  # the last coordinate of the last row
+
+
 class Prompts(NamedTuple):
-    """Rows (B, examples + 1, d + 1), and the answers (B,) that they ask for."""
+    """Rows (B, T, D), and the answers that they ask for: (B,), or more where more is asked."""
 
     rows: Array
     asked: Array
@@ -32,8 +35,15 @@ class Prompts(NamedTuple):
 
 def prompt_config(d: int, examples: int, attention: Any = "linear", layers: int = 1, **more: Any) -> Config:
     """A model of attention alone, which every prompt of that size fits."""
-    sizes = {"vocab": 1, "block": examples + 1, "d_model": d + 1, "layers": layers, "heads": 1, "d_head": d + 1}
-    plain = {"norm": "none", "positions": "none", "biases": (), "causal": False}
+    sizes: dict[str, Any] = {
+        "vocab": 1,
+        "block": examples + 1,
+        "d_model": d + 1,
+        "layers": layers,
+        "heads": 1,
+        "d_head": d + 1,
+    }
+    plain: dict[str, Any] = {"norm": "none", "positions": "none", "biases": (), "causal": False}
     return Config(**(sizes | plain | {"attention": attention} | more))
 
 
@@ -50,11 +60,11 @@ def prompts(
     return Prompts(rows, y[:, -1])
 
 
-def answers(model: Model, rows: Array) -> Array:
-    """What a model answers to prompts (B, T, d + 1), by the reference engine."""
+def answers(model: Model, rows: Array, at: Any = LAST) -> Array:
+    """What a model answers to prompts (B, T, D) there, by the reference engine."""
     ids = np.zeros(rows.shape[:-1], np.int64)
     _, trace = reference.forward(model, ids, ["resid_final"], {"embed": rows})
-    found: Array = trace["resid_final"][..., -1, -1]
+    found: Array = trace["resid_final"][at]
     return found
 
 
@@ -65,10 +75,12 @@ def fit(
     seed: int,
     rate: float = 1e-2,
     start: float = 0.3,
+    at: Any = LAST,
     progress: Progress | None = None,
     watch: Callable[[int, float], None] = lambda step, loss: None,
 ) -> Model:
-    """A model trained on fresh prompts, by Adam on the mean squared error, at a rate that falls to a twentieth."""
+    """A model trained on fresh prompts, by Adam on the mean squared error of what is read there, at a rate that falls
+    to a twentieth."""
     import torch
 
     from handloom.core import torch_engine
@@ -83,7 +95,7 @@ def fit(
         ids = torch.zeros(rows.shape[:-1], dtype=torch.int64)
         p = params.unflatten(config, dict(weights))
         _, trace = torch_engine.compute(config, p, ids, ["resid_final"], {"embed": rows})
-        loss = (trace["resid_final"][..., -1, -1] - torch.tensor(batch.asked, dtype=torch.float32)).square().mean()
+        loss = (trace["resid_final"][at] - torch.tensor(batch.asked, dtype=torch.float32)).square().mean()
         adam.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(weights.values(), CLIP)  # a rare prompt has a gradient far above the others'

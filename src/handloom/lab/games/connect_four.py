@@ -17,33 +17,10 @@ from functools import cache
 import numpy as np
 
 from handloom.core.arrays import Array
-from handloom.discover.search.compiling import kernel
+from handloom.lab.games.four_kernels import COLUMN, UNKNOWN, UP, WIDTH, best_moves, find_positions, find_values
 
-WIDTH, HEIGHT = 5, 4
-CELLS = WIDTH * HEIGHT
-UP = HEIGHT + 1  # bits of a column
-COLUMN = 2**HEIGHT - 1
-FULL = sum(COLUMN << UP * column for column in range(WIDTH))
 KEYS = 2 ** (UP * WIDTH)
 MOST = 2**22  # positions there is room for
-UNKNOWN = 2
-EMPTY = 0
-
-
-@kernel(cache=True)
-def won(stones: int) -> bool:
-    """Whether these stones have four in a row: up, across, or along a diagonal."""
-    for step in (1, HEIGHT, UP, UP + 1):
-        pairs = stones & (stones >> step)
-        if pairs & (pairs >> 2 * step):
-            return True
-    return False
-
-
-@kernel(cache=True)
-def stone(mask: int, column: int) -> int:
-    """The bit of the lowest free cell of a column; 0 if it is full."""
-    return (mask + (1 << UP * column)) & (COLUMN << UP * column)
 
 
 def mirrored(stones: Array) -> Array:
@@ -75,50 +52,3 @@ def solve() -> Solved:
     count = find_positions(values, own, mask)
     find_values(values, own, mask, count)
     return Solved(values, own[:count], mask[:count])
-
-
-@kernel(cache=True)
-def find_positions(values: Array, own: Array, mask: Array) -> int:
-    """Every position that can be reached, those with fewer stones first; returns how many."""
-    count, at = 1, 0
-    values[0] = 0
-    while at < count:
-        mine, every = own[at], mask[at]
-        at += 1
-        if won(every ^ mine):
-            continue
-        for column in range(WIDTH):
-            new = stone(every, column)
-            theirs, all_stones = every ^ mine, every | new
-            if new and values[theirs + all_stones] == UNKNOWN:
-                values[theirs + all_stones] = 0
-                own[count], mask[count] = theirs, all_stones
-                count += 1
-    return count
-
-
-@kernel(cache=True)
-def find_values(values: Array, own: Array, mask: Array, count: int) -> None:
-    """Minimax, from the positions with most stones to the empty board."""
-    for at in range(count - 1, -1, -1):
-        mine, every = own[at], mask[at]
-        if won(every ^ mine):
-            values[mine + every] = -1
-        elif every != FULL:
-            best = -1
-            for column in range(WIDTH):
-                new = stone(every, column)
-                if new:
-                    best = max(best, -values[(every ^ mine) + (every | new)])
-            values[mine + every] = best
-
-
-@kernel(cache=True)
-def best_moves(values: Array, own: int, mask: int) -> Array:
-    """For each column whether a stone there keeps the value of the position."""
-    best = np.zeros(WIDTH, np.bool_)
-    for column in range(WIDTH):
-        new = stone(mask, column)
-        if new:
-            best[column] = -values[(mask ^ own) + (mask | new)] == values[own + mask]
-    return best

@@ -61,7 +61,9 @@ def run(lab: Lab) -> Finding:
         Check("written by hand, less the step", away, most=1e-12, form=".1e"),
         Check("softmax: loss, as a share", soft / step, least=0.99, most=1.01, control=True),
     ]
-    series = {"losses": losses[:: max(1, steps // 200)], "every": max(1, steps // 200), "step": step, "rate": rate}
+    every = steps // 40
+    smooth = np.mean(np.reshape(losses, (-1, every)), 1).tolist()
+    series = {"losses": smooth, "every": every, "step": step, "rate": rate}
     series |= {"scales": scales(layer, rate, lab), "product": product(layer).tolist()}
     if not lab.quick:
         checks[3:3] = more_checks(lab, steps, test)
@@ -164,7 +166,7 @@ def scales(layer: Model, rate: float, lab: Lab) -> list[list[float]]:
 
 def picture(seeds: Sequence[Series]) -> Sequence[Panel]:
     first = seeds[0]
-    at = [i * first["every"] for i in range(len(first["losses"]))]
+    at = [(i + 0.5) * first["every"] for i in range(len(first["losses"]))]
     scale = [row[0] for row in first["scales"]]
     lines = {
         name: [[row[i] for row in one["scales"]] for one in seeds] for i, name in ((1, "layer"), (2, "gradient step"))
@@ -177,7 +179,6 @@ def picture(seeds: Sequence[Series]) -> Sequence[Panel]:
             "mean squared error",
             [band("layer", at, [one["losses"] for one in seeds])],
             [Mark(first["step"], "one gradient step (von Oswald et al. 2022)")],
-            log_y=True,
         ),
         Lines(
             "Inputs of another scale",
