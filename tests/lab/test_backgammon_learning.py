@@ -107,8 +107,8 @@ def test_a_match_of_a_player_with_itself_is_even():
 def test_the_look_ahead_knows_the_chances_of_the_last_roll(point, chance):
     """With all weights zero every position that is not the end is worth nothing."""
     play = board_of({1: 1}, {point: 1})
-    assert after_reply(np.zeros(203), play) == pytest.approx(-chance)
-    assert after_reply(np.zeros(203), board_of({}, {1: 15})) == 2
+    assert after_reply(np.zeros(203), play, False) == pytest.approx(-chance)
+    assert after_reply(np.zeros(203), board_of({}, {1: 15}), False) == 2
 
 
 def test_the_look_ahead_sees_what_the_first_sight_does_not():

@@ -10,7 +10,8 @@ The exam are 1,000 positions that arise in random play with 6 to 15 stones, in w
 is right if it keeps the exact value of the position. They and their mirror images are kept out of training. The bars,
 95 % for the network alone and 99 % with search, are ours; the papers have no number for it. Controls: the same search
 without the network (equal probabilities, a random game as the value) with the same number of simulations, and with so
-many more that it takes more time than the guided one; that ratio of times is measured and is a check too.
+many more that it takes more time than the guided one; that ratio is measured and is a check too. The quick form
+learns for seconds, so that it cannot reach the bars, and leaves them open.
 """
 
 import time
@@ -43,8 +44,8 @@ CLAIM = Claim(
     papers=("1712.01815",),
     seed="Mehlig",
     number="right moves: network ≥ 95 %, with search ≥ 99 % (our bars)",
-    quick=8,
-    full=100,
+    quick=6,
+    full=120,
 )
 SIMULATIONS = 200  # of the exam
 FASTER = 10  # simulations without the network, for each one with it: they take more time
@@ -80,26 +81,29 @@ class Exam:
 
 
 def run(lab: Lab) -> Finding:
-    size = lab.pick(Size(8, 500, 250, wide=128), Size(20, 1800, 1700))
+    size = lab.pick(Size(6, 800, 450, simulations=40, wide=128), Size(22, 1800, 1900))
     exam = held_out(solve(), lab.pick(400, 1000), lab.rng(1))
-    raw, guided = [], []
-    for net in generations(lab, size, exam):
-        raw.append(exam.rate(raw_moves(net, exam.own, exam.mask)))
-        guided.append(exam.rate(searched_moves(net, True, exam.own, exam.mask, SIMULATIONS, lab.rng(2))))
-    seconds, _ = timed(net, True, exam, SIMULATIONS, lab)
+    games, raw, guided = [], [], []
+    for generation, net in enumerate(generations(lab, size, exam)):
+        if generation % 2 == 0:
+            games.append(generation * size.games)
+            raw.append(exam.rate(raw_moves(net, exam.own, exam.mask)))
+            seconds, rate = timed(net, True, exam, SIMULATIONS, lab)
+            guided.append(rate)
     same = timed(net, False, exam, SIMULATIONS, lab)[1]
     longer, more = timed(net, False, exam, FASTER * SIMULATIONS, lab)
     return Finding(
         checks=[
-            Check("right moves, network alone", raw[-1], least=0.95, form=".1%"),
-            Check("right moves with search", guided[-1], least=0.99, form=".1%"),
+            Check("right moves, network alone", lab.pick(None, raw[-1]), least=0.95, form=".1%"),
+            Check("right moves with search", lab.pick(None, guided[-1]), least=0.99, form=".1%"),
+            Check("above search alone, same simulations", guided[-1] - same, least=0.02, form=".1%"),
             Check("time without network / with", longer / seconds, least=1.0, form=".2g"),
             Check("no network, same simulations", same, least=0.99, form=".1%", control=True),
             Check("no network, more time", more, least=0.99, form=".1%", control=True),
             Check("network before training", raw[0], least=0.95, form=".1%", control=True),
         ],
         series={
-            "games": [size.games * i for i in range(size.generations + 1)],
+            "games": games,
             "raw": raw,
             "guided": guided,
             "same": same,

@@ -46,7 +46,7 @@ def run(lab: Lab) -> Finding:
         name: by_position(answers(model, test.rows, NEXT) - test.asked) for name, model in (("two", two), ("one", one))
     }
     best = by_position(ridge(test) - test.asked)
-    mesa = by_position(mesa_layer(lab, steps // 3, test) - test.asked)
+    mesa = by_position(mesa_layer(lab, 600, test) - test.asked)
     late = slice(T // 2, None)
     share = {name: float(np.mean(found[late])) for name, found in (*errors.items(), ("ridge", best), ("mesa", mesa))}
     return Finding(
@@ -104,9 +104,9 @@ def mesa_layer(lab: Lab, steps: int, test: Prompts) -> Array:
         before = np.concatenate([np.zeros_like(x[:, :1]), x[:, :-1]], 1)
         return Prompts(np.concatenate([before, np.zeros_like(x), x], -1), given.asked)
 
-    config = prompt_config(3 * D - 1, T - 1, "least-squares", d_head=D, causal=True, ridge=RIDGE)
+    config = prompt_config(3 * D - 1, T - 1, "least-squares", d_head=D, causal=True)
     draw = lambda rng: paired(sequences(rng, 128))  # noqa: E731
-    model = fit(config, draw, steps, lab.seed, 1e-2, 0.7, NEXT, lab.progress)
+    model = fit(config, draw, steps, lab.seed, 3e-2, 1.0, NEXT, lab.progress)
     return answers(model, paired(test).rows, NEXT)
 
 

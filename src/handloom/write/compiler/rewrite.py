@@ -124,7 +124,7 @@ class Rewriting:
         return tuple(map(self.new, maps))  # type: ignore[return-value]
 
     def is_digit(self, value: Map) -> bool:
-        """Whether a value has far fewer cases than what neurons compute it from: its points would round as that does."""
+        """Whether a value has far fewer cases than what neurons compute it from, and its points would round as much."""
         given = [one for one in value.arguments if not is_column(one) and neurons_compute(one)]
         most = max((len(self.ranges.values[one]) for one in given), default=0)
         return FEWER * len(self.ranges.values[value]) <= most

@@ -178,8 +178,7 @@ def add_changes(weights: Array, before: Array, after: Array, sums: Array) -> Non
 @kernel(cache=True, fastmath=True)
 def outputs(weights: Array, sums: Array, active: Array, found: Array) -> None:
     """From the sums to the activities of the hidden units and to the outputs."""
-    hidden = len(sums)
-    one = sums.dtype.type(1.0)
+    hidden, one = len(sums), sums.dtype.type(1.0)
     for h in range(hidden):
         active[h] = one / (one + math.exp(-sums[h]))
     for k in range(OUTPUTS):
@@ -383,8 +382,8 @@ def play_itself(
 
 
 @kernel(cache=True)
-def after_reply(weights: Array, play: Array) -> float:
-    """What a play is worth to the side that made it, over all rolls of the other side and its best plays."""
+def after_reply(weights: Array, play: Array, worst: bool) -> float:
+    """What a play is worth to the side that made it, over all rolls of the other side and its best (worst) plays."""
     won = points_won(play)
     if won > 0:
         return float(won)
@@ -396,5 +395,6 @@ def after_reply(weights: Array, play: Array) -> float:
         for other in range(1, one + 1):
             count = fill_plays(board, one, other, found)
             fill_equities(weights, board, found, count, equities)
-            total -= equities[:count].max() * (1.0 if one == other else 2.0)
+            reply = equities[:count].min() if worst else equities[:count].max()
+            total -= reply * (1.0 if one == other else 2.0)
     return total / 36.0

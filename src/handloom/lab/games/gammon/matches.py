@@ -6,7 +6,7 @@ A player is a function from a turn to the index of the play that it chooses. Eve
 of the one before with the sides exchanged, which takes away half the luck.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,8 +14,6 @@ import numpy as np
 from handloom.core.arrays import Array
 from handloom.lab.games.gammon.kernels import LONGEST, after_reply, fill_equities, points_won
 from handloom.lab.games.gammon.plays import plays, start
-
-WIDTH = 8  # plays that a look ahead considers, the best at first sight
 
 
 @dataclass(frozen=True)
@@ -45,12 +43,18 @@ class Score:
 
 def match(one: Player, other: Player, games: int, seed: int) -> Score:
     """What the first player wins per game."""
-    pairs = [
-        (game((one, other), np.random.default_rng([seed, i])) - game((other, one), np.random.default_rng([seed, i])))
-        / 2
-        for i in range(games // 2)
-    ]
-    return Score(float(np.mean(pairs)), float(np.std(pairs, ddof=1) / np.sqrt(len(pairs))))
+    return score_of(pairs(one, other, range(games // 2), seed))
+
+
+def pairs(one: Player, other: Player, numbers: Iterable[int], seed: int) -> list[float]:
+    """What the first player wins per game in each of these pairs of games."""
+    dice = [np.random.default_rng([seed, number]) for number in numbers for _ in range(2)]
+    sides = zip(dice[::2], dice[1::2], strict=True)
+    return [(game((one, other), first) - game((other, one), second)) / 2 for first, second in sides]
+
+
+def score_of(found: Sequence[float]) -> Score:
+    return Score(float(np.mean(found)), float(np.std(found, ddof=1) / np.sqrt(len(found))))
 
 
 def game(players: tuple[Player, Player], rng: np.random.Generator) -> int:
@@ -87,22 +91,13 @@ def equities_of(weights: Array, turn: Turn) -> Array:
     return found
 
 
-def look_ahead_player(weights: Array, width: int = WIDTH) -> Player:
+def look_ahead_player(weights: Array, width: int, worst: bool = False) -> Player:
     """Chooses the play after which the network expects most when the other side has rolled and played: 2 ply in
-    Tesauro's count. Only the best plays at first sight are looked at."""
+    Tesauro's count. Of the plays it looks at so many, the best at first sight. In a control the other side is taken to
+    choose its worst play."""
 
     def choose(turn: Turn) -> int:
         best = np.argsort(-equities_of(weights, turn), kind="stable")[:width]
-        return int(best[np.argmax([after_reply(weights, turn.plays[i]) for i in best])])
+        return int(best[np.argmax([after_reply(weights, turn.plays[i], worst) for i in best])])
 
     return choose
-
-
-def round_robin(players: Sequence[Player], games: int, seed: int) -> Array:
-    """The mean points per game of each player against all others."""
-    table = np.zeros((len(players), len(players)))
-    for i, one in enumerate(players):
-        for j in range(i):
-            table[i, j] = match(one, players[j], games, seed).mean
-            table[j, i] = -table[i, j]
-    return table.sum(1) / (len(players) - 1)
