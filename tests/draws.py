@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from handloom.core import Config, Model, Vocab, params
 from handloom.core.config import CHOICES
 
+STANDARD = {"attention": "softmax"}  # the family that other formats and engines have
 BIASES = ("attn", "mlp", "norm", "unembed")
 LETTERS = Vocab.of("01", bos="<end>", eos="<end>")
 
@@ -36,8 +37,16 @@ def configs(draw, **fixed):
         "biases": tuple(draw(st.sets(st.sampled_from(BIASES)))),
         "gated": draw(st.booleans()),
         "kv_heads": draw(kv_heads(heads)),
+        "attention": draw(st.sampled_from(CHOICES["attention"])),
+        "ridge": draw(st.sampled_from([1.0, 0.1])),
     }
     return Config(**values | fixed)
+
+
+def not_least_squares(drawn):
+    """Of a Config, a model, or a model and tokens."""
+    one = drawn[0] if isinstance(drawn, tuple) else drawn
+    return getattr(one, "config", one).attention != "least-squares"
 
 
 def kv_heads(heads):

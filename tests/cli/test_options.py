@@ -134,7 +134,8 @@ def test_what_is_given_is_what_the_command_gets_and_nothing_else(name, data):
 LEARN = """--steps 1 --batch 3 --rate 0.002 --schedule cosine --warmup 2 --decay 0.2 --betas 0.8,0.9 --clip 3
 --dropout 0.1 --count 40 --fresh --patience 4 --until 0.9 --every 5 --samples 6 --keep 7 --seed 8 --lanes 2
 --layers 1 --heads 2 --width 8 --d-head 4 --d-ff 5 --norm rms --place post --eps 0.01 --activation relu
---positions rotary --rotary-base 50 --masked --tied --biases none --gated --kv-heads 1"""
+--positions rotary --rotary-base 50 --masked --tied --biases none --gated --kv-heads 1
+--attention least-squares --ridge 2"""
 DISCOVER = """--seed 3 --no-model --tokens sparse --smaller 1 --learn 2 --samples 5 --temperature 0.5 --feedback 0.2
 --layers 1 --heads 2 --width 8 --batch 4 --rate 0.01 --symmetry none --attempts 5 --steps 50 --keep 20"""
 

@@ -38,6 +38,9 @@ IMPOSSIBLE = [
     ({"heads": 4, "kv_heads": 3}, "kv_heads=3 must be a divisor of heads=4, or 0"),
     ({"kv_heads": 4}, "kv_heads=4 must be a divisor of heads=2, or 0"),
     ({"heads": 0, "kv_heads": 1}, "kv_heads=1 must be a divisor of heads=0, or 0"),
+    ({"attention": "sparse"}, "attention='sparse' must be one of 'softmax', 'linear', 'least-squares', 'hard'"),
+    ({"ridge": -1}, "ridge=-1 must be a finite number, 0 or more"),
+    ({"attention": "least-squares", "ridge": 0}, "ridge=0 .expected above 0"),
     ({"biases": True}, "biases=True must be some of 'attn', 'mlp', 'norm', 'unembed'; \\(\\) for none"),
     ({"biases": ("attn", "query")}, "biases=.* must be some of"),
 ]
@@ -88,7 +91,10 @@ def test_any_json_gives_a_config_or_one_line(values):
     [
         ([1], "expected an object of fields, not list"),
         ({"vocab": 1, "block": 1}, "d_model is missing"),
-        ({"vocab": 1, "block": 1, "d_model": 1, "d_modle": 2}, "no field 'd_modle'; the fields are activation, biases"),
+        (
+            {"vocab": 1, "block": 1, "d_model": 1, "d_modle": 2},
+            "no field 'd_modle'; the fields are activation, attention",
+        ),
     ],
 )
 def test_json_of_something_else_is_refused(values, complaint):

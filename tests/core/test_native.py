@@ -73,6 +73,7 @@ def test_progress_is_reported_and_can_stop_decoding():
         ({"causal": False}, "it runs causal models only"),
         ({"gated": True}, "it has no gated MLPs"),
         ({"kv_heads": 1}, "its heads do not share keys and values"),
+        ({"attention": "least-squares"}, "it has no least-squares attention"),
         ({"kind": "bow"}, "has frozen ones"),
         ({"kind": "gru"}, "it trains transformers only"),
     ],

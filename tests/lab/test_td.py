@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from handloom.lab.exact import td
-from handloom.lab.running import outcome
+from handloom.lab.running import conclude
 
 
 def test_the_walks_exact_values_are_a_straight_line():
@@ -34,14 +34,14 @@ def test_one_step_of_td_of_zero_is_the_rule_of_the_slide():
 
 
 def test_the_claim_holds_and_hangs_on_the_sign_of_the_difference(monkeypatch):
-    assert outcome(td, seeds=[0]).verdict == "holds"
+    assert conclude(td, seeds=[0]).verdict == "holds"
     monkeypatch.setattr(td, "differences", lambda rewards, outputs: rewards + outputs - np.append(outputs[1:], 0.0))
-    assert outcome(td, seeds=[0]).verdict == "holds in part"
+    assert conclude(td, seeds=[0]).verdict == "holds in part"
 
 
 def test_a_slide_without_its_error_would_leave_no_control(monkeypatch):
     monkeypatch.setattr(td, "as_printed", lambda states: td.traces(states, 1.0))
-    assert outcome(td, seeds=[0]).verdict == "says nothing"
+    assert conclude(td, seeds=[0]).verdict == "says nothing"
 
 
 @pytest.mark.parametrize("lam", [0.0, 1.0])

@@ -4,7 +4,7 @@ import numpy as np
 
 from handloom.lab.games import tabular, tic_tac_toe
 from handloom.lab.games import tictactoe_positions as noughts
-from handloom.lab.running import outcome
+from handloom.lab.running import conclude
 
 BOARD = noughts.positions()
 
@@ -70,10 +70,10 @@ def test_q_learning_at_the_rate_one_with_random_play_finds_the_exact_values():
 
 
 def test_the_claim_holds_and_needs_the_other_sign(monkeypatch):
-    assert outcome(tic_tac_toe, seeds=[0]).verdict == "holds"
+    assert conclude(tic_tac_toe, seeds=[0]).verdict == "holds"
     mine = tabular.rewards_of
     monkeypatch.setattr(tabular, "rewards_of", lambda board: -mine(board))
-    assert outcome(tic_tac_toe, seeds=[0]).verdict == "holds in part"
+    assert conclude(tic_tac_toe, seeds=[0]).verdict == "holds in part"
 
 
 def test_without_the_ties_against_it_the_exam_would_say_less():

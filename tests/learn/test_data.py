@@ -13,7 +13,7 @@ import handloom as hl
 from handloom.core import HandloomError, reference
 from handloom.core.reference import softmax
 from handloom.learn.api import SETTINGS, prepare, resume, train
-from handloom.learn.batches import pad
+from handloom.learn.batches import padded_batch
 from handloom.learn.data import NOTHING, Data, Strings, rows_of_step, split
 from handloom.learn.evaluation import seed_at
 from handloom.learn.learner import config_for
@@ -177,7 +177,7 @@ def test_the_loss_that_is_shown_is_that_of_the_reference_on_the_same_batches(tmp
 
 def loss_by_reference(training, step):
     rows, _ = rows_of_step(training.strings, training.settings.batch, training.settings.seed, step)
-    batch = pad(training.strings, rows)
+    batch = padded_batch(training.strings, rows)
     chances = softmax(reference.forward(training.model(), batch.inputs)[0])
     learned = batch.targets != NOTHING
     picked = np.take_along_axis(chances, np.where(learned, batch.targets, 0)[..., None], -1)[..., 0]

@@ -12,7 +12,7 @@ from handloom.core import Config, HandloomError, Model, native, reference, torch
 from handloom.core import params as parameters
 from handloom.learn import Settings, resume, steps, train
 from handloom.learn.api import prepare
-from handloom.learn.batches import masked_lanes_of, pad
+from handloom.learn.batches import masked_lanes_of, padded_batch
 from handloom.learn.cells import Cells
 from handloom.learn.data import NOTHING, Data, Strings, fresh_strings, keys
 from handloom.learn.learner import Transformer
@@ -48,7 +48,7 @@ def last(iterator):
 
 def test_padding_keeps_every_token_with_its_target():
     strings = replace(Strings.of([([], [1, 2, 3]), ([], [4])]), targets=np.array([0, NOTHING, 2, 3]))
-    batch = pad(strings, np.array([1, 0]))
+    batch = padded_batch(strings, np.array([1, 0]))
     assert batch.inputs.tolist() == [[4, 0, 0], [1, 2, 3]]
     assert batch.targets.tolist() == [[3, NOTHING, NOTHING], [0, NOTHING, 2]]
     assert batch.count == strings.predicted(np.array([1, 0])) == 3

@@ -40,7 +40,7 @@ def exact(graph, batch, share=1.0):
 
 
 @settings(max_examples=15, deadline=None)
-@given(configs(place="pre", vocab=5), st.integers(0, 99))
+@given(configs(place="pre", vocab=5).filter(lambda config: config.attention != "hard"), st.integers(0, 99))
 def test_scores_are_the_slope_of_cutting_an_edge_for_every_config(config, seed):
     model = random_model(config, seed, 0.3)
     graph, batch = Graph(model), some_pairs(config, seed)

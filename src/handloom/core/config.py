@@ -19,6 +19,7 @@ Norm = Literal["layer", "rms", "none"]
 Place = Literal["pre", "post"]
 Activation = Literal["relu", "gelu", "gelu_tanh", "silu", "none"]
 Positions = Literal["table", "sinusoid", "rotary", "none"]
+Attention = Literal["softmax", "linear", "least-squares", "hard"]
 Bias = Literal["attn", "mlp", "norm", "unembed"]
 
 CHOICES: dict[str, tuple[str, ...]] = {
@@ -26,10 +27,11 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "place": get_args(Place),
     "activation": get_args(Activation),
     "positions": get_args(Positions),
+    "attention": get_args(Attention),
 }
 SMALLEST = {"vocab": 1, "block": 1, "d_model": 1, "layers": 0, "heads": 0, "d_head": 0, "d_ff": 0, "kv_heads": 0}
 
-LATER = ("gated", "kv_heads")  # fields that the first model files do not have
+LATER = ("gated", "kv_heads", "attention", "ridge")  # fields that the first model files do not have
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -54,6 +56,8 @@ class Config:
     biases: tuple[Bias, ...] = ("attn", "mlp", "norm")  # which parts have them; () for none
     gated: bool = False  # each neuron of the MLP is multiplied by a linear one: activation(x W_gate) · (x W_in)
     kv_heads: int = 0  # heads with keys and values, each shared by heads / kv_heads consecutive ones; 0: every head
+    attention: Attention = "softmax"  # what makes a pattern of scores: reference.py has the four
+    ridge: float = 1.0  # of least-squares attention: added to the diagonal of the matrix that is inverted
 
     def __post_init__(self) -> None:
         for name, least in SMALLEST.items():
@@ -66,6 +70,9 @@ class Config:
         object.__setattr__(self, "rotary_base", check_number("rotary_base", self.rotary_base))
         if not self.rotary_base:
             raise HandloomError("Config: rotary_base=0 must be above 0")
+        object.__setattr__(self, "ridge", check_number("ridge", self.ridge))
+        if self.attention == "least-squares" and not self.ridge:
+            raise HandloomError("Config: ridge=0 (expected above 0): fewer keys than d_head have no inverse")
         object.__setattr__(self, "biases", check_biases(self.biases))
         if self.layers and self.heads and not self.d_head:
             raise HandloomError(f"Config: {self.heads} heads with d_head=0 cannot attend: set d_head to 1 or more")
@@ -86,16 +93,22 @@ class Config:
         """The number of consecutive heads that share keys and values; 1 if every head has its own."""
         return self.heads // self.kv_heads if self.kv_heads else 1
 
+    @property
+    def averages(self) -> bool:
+        """Whether every head takes a weighted mean: no entry of a pattern is negative, and each row sums to 1."""
+        return self.attention in ("softmax", "hard")
+
     def __repr__(self) -> str:
         """Only the fields that differ from the defaults."""
         shown = [f for f in fields(self) if getattr(self, f.name) != f.default]
         return f"Config({', '.join(f'{f.name}={getattr(self, f.name)!r}' for f in shown)})"
 
     def to_json(self) -> dict[str, Any]:
-        """The fields as JSON values, as in model files. Those of LATER only if set, so that earlier versions read the
-        files of models that they could have made."""
+        """The fields as JSON values, as in model files. Those of LATER only if they differ from the defaults, so that
+        earlier versions read the files of models that they could have made."""
         values = asdict(self) | {"biases": list(self.biases)}
-        return {name: value for name, value in values.items() if value or name not in LATER}
+        usual = {f.name: f.default for f in fields(self) if f.name in LATER}
+        return {name: value for name, value in values.items() if name not in usual or value != usual[name]}
 
     @classmethod
     def from_json(cls, values: Any) -> "Config":

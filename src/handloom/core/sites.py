@@ -19,7 +19,7 @@ SITES_OF_A_LAYER = {
     "rot_q": "HTK",  # queries and keys after rotary positions turned them
     "rot_k": "GTK",
     "scores": "HTS",  # q·k / √K, before the mask
-    "pattern": "HTS",  # what each position attends to: softmax of the scores
+    "pattern": "HTS",  # what each position attends to: softmax of the scores, or as Config.attention says
     "z": "HTK",  # pattern · values
     "result": "HTD",  # what each head adds to the residual stream
     "attn_out": "TD",  # the sum of these, with the bias

@@ -45,6 +45,8 @@ SIZE_OPTIONS = (  # of a transformer: makemore's sizes, and otherwise what a Con
     Option("biases", ("attn", "mlp", "norm"), "parts that have biases: some of attn, mlp, norm, unembed", MODEL),
     Option("gated", False, "multiply each neuron by a linear one, as SwiGLU does", MODEL),
     Option("kv_heads", 0, "heads for keys and values, each shared by several; 0 for as many as heads", MODEL),
+    Option("attention", "softmax", "kind of attention: softmax, linear, least-squares or hard", MODEL),
+    Option("ridge", 1.0, "ridge of least-squares attention, above 0", MODEL),
 )
 CONTEXT = Option("context", 16, "tokens that an mlp sees", MODEL)
 TRANSFORMER = {"d_model" if one.name == "width" else one.name: one.default for one in SIZE_OPTIONS}

@@ -82,6 +82,11 @@ class Attribution:
         from handloom.read.partial_runs import prepared
 
         self.graph, self.config, self.steps = Graph(model), model.config, steps
+        if model.config.attention == "hard":
+            raise HandloomError(
+                "attribution: hard attention has no gradient through its pattern (expected another attention); "
+                "use ablate or patch"
+            )
         self.p = prepared(model, dtype)
         self.receivers = list(self.all_receivers())
         self.metric = 0.0

@@ -84,7 +84,8 @@ class FrozenHead:
 
     def growth(self, lengths: Array, P: Array) -> Array:
         """Upper bounds of the lengths (..., T) of its output's rows, from those of its input's before P."""
-        return np.asarray((self.pattern @ lengths[..., None])[..., 0] * np.linalg.norm(P @ self.W_V @ self.W_O, 2))
+        moved = (np.abs(self.pattern) @ lengths[..., None])[..., 0]
+        return np.asarray(moved * np.linalg.norm(P @ self.W_V @ self.W_O, 2))
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ import numpy as np
 from handloom.core import HandloomError, Model
 from handloom.core.arrays import Array
 from handloom.core.params import Params
-from handloom.core.reference import ACTIVATIONS, forward, norm, softmax, turn_pairs
+from handloom.core.reference import ACTIVATIONS, forward, norm, pattern_of, turn_pairs
 from handloom.core.trace import Tap
 from handloom.read.inputs import PairBatch
 
@@ -221,9 +221,8 @@ class CutRun:
     def head(self, q: Array, k: Array, v: Array, rows: Array) -> Array:
         """What a head takes at some rows, (m, B, rows, K)."""
         scores = q @ np.swapaxes(k, -1, -2) / math.sqrt(self.config.d_head)
-        if self.config.causal:
-            scores = np.where(np.arange(k.shape[-2]) <= rows[:, None], scores, -np.inf)
-        z: Array = softmax(scores) @ v
+        seen = np.arange(k.shape[-2]) <= rows[:, None] if self.config.causal else None
+        z: Array = pattern_of(self.config, scores, k, seen) @ v
         return z
 
     def compute(self, i: int, p: Params, x: Array, terms: Terms, cuts: Sequence[Cut]) -> Array:

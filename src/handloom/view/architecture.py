@@ -47,8 +47,9 @@ def layer(c: Config) -> list[Row]:
     """What adds to the stream in a layer, the last first."""
     turned = ", rotary positions" if c.positions == "rotary" else ""
     sees = "causal" if c.causal else "seeing both ways"
+    kind = {"softmax": "", "least-squares": f"least-squares (ridge {c.ridge:g}), "}.get(c.attention, f"{c.attention}, ")
     shared = f" ({c.kv_heads} for keys and values)" if c.kv_heads else ""
-    heads = f"{c.heads} head{'' if c.heads == 1 else 's'} of {c.d_head}{shared}, {sees}{turned}"
+    heads = f"{c.heads} head{'' if c.heads == 1 else 's'} of {c.d_head}{shared}, {kind}{sees}{turned}"
     rows: list[Row] = []
     for name, what, there in (
         ("MLP", f"{c.d_model} → {c.d_ff} → {c.d_model}, {c.activation}{', gated' if c.gated else ''}", c.d_ff),

@@ -52,6 +52,8 @@ def reason_against(config: Config) -> str | None:
         return "it has no gated MLPs"
     if config.kv_heads:
         return "its heads do not share keys and values"
+    if config.attention != "softmax":
+        return f"it has no {config.attention} attention"
     return None
 
 

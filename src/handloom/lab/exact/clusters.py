@@ -31,8 +31,8 @@ CLAIM = Claim(
     papers=("2305.05465", "2312.10794"),
     seed="Hsu and Moitra",
     number="one cluster; attention of low rank",
-    quick=1,
-    full=2,
+    quick=0.5,
+    full=0.5,
 )
 TOKENS = 32
 STEP = 0.1  # of time, per layer
@@ -163,6 +163,7 @@ def picture(seeds: Sequence[Series]) -> Sequence[Panel]:
             "clusters",
             [*counts, repelled],
             [Mark(1, "one (Geshkovski et al. 2023)")],
+            log_y=True,
         ),
         Dots("β = 9: later times on wider circles", "", "", rings, equal=True),
         Heat(

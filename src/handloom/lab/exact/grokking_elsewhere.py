@@ -30,7 +30,7 @@ CLAIM = Claim(
     seed="Bukatin",
     number="a delay, growing with spurious inputs",
     quick=1,
-    full=5,
+    full=3,
 )
 EXAMPLES = 50
 SPURIOUS = (10, 20, 40, 80, 160, 320, 640)

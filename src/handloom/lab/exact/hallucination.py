@@ -36,8 +36,8 @@ CLAIM = Claim(
     papers=("2311.14648",),
     seed="Hsu and Moitra",
     number="rate ≥ MF − miscalibration − 300 |Facts|/|Possible| − 7/√n",
-    quick=3,
-    full=12,
+    quick=1,
+    full=2,
 )
 POSSIBLE = 10.0**12  # hallucinations: so many that the term 300 |Facts| / |Possible| is below 0.0001
 LARGE, SMALL = 100_000, 2_000  # samples

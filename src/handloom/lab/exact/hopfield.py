@@ -23,12 +23,12 @@ CLAIM = Claim(
     source="Hopfield 1982; Amit, Gutfreund and Sompolinsky 1985",
     seed="Hsu and Moitra",
     number="0.138 d",
-    quick=3,
-    full=20,
+    quick=1,
+    full=4,
 )
 LOADS = (0.10, 0.12, 0.13, 0.138, 0.145, 0.16, 0.18)
 LOW, HIGH = LOADS.index(0.12), LOADS.index(0.16)
-SWEEPS = 100  # over all neurons, at most
+SWEEPS = 50  # over all neurons, at most
 
 
 def run(lab: Lab) -> Finding:
@@ -39,9 +39,9 @@ def run(lab: Lab) -> Finding:
     others = mean_overlap(lab, sizes[1], LOADS[LOW], draws, stored=False)
     return Finding(
         checks=[
-            Check("overlap at load 0.12", large[LOW], least=0.97, said=1.0),
+            Check("overlap at load 0.12", large[LOW], least=0.97),
             Check("overlap at load 0.16", large[HIGH], most=0.90),
-            Check("fall from 0.12 to 0.16: d = 1,000 against 250", fall(large) / fall(small), least=1.0),
+            Check("fall from 0.12 to 0.16, d = 1,000 less d = 250", fall(large) - fall(small), least=0.0),
             Check("overlap at 0.12, other patterns stored", others, least=0.97, control=True),
             Check("overlap at 0.12, patterns with 70 % ones", biased, least=0.97, control=True),
         ],
@@ -68,8 +68,8 @@ def overlap(d: int, count: int, rng: np.random.Generator, ones: float, stored: b
 
 
 def hebbian(patterns: Array) -> Array:
-    """The weights (d, d) that store patterns (n, d) of ±1."""
-    weights: Array = patterns.T @ patterns / patterns.shape[1]
+    """The weights (d, d) that store patterns (n, d) of ±1: whole numbers, so that no field is 0 but for rounding."""
+    weights: Array = patterns.T @ patterns
     np.fill_diagonal(weights, 0.0)
     return weights
 

@@ -28,8 +28,8 @@ CLAIM = Claim(
     papers=("1606.01164", "1702.01929", "2008.02217"),
     seed="Hsu and Moitra",
     number="exp(Ω(d)) patterns",
-    quick=2,
-    full=60,
+    quick=0.5,
+    full=16,
 )
 BETA = 4.0
 RESTORED = 0.9  # of the tries

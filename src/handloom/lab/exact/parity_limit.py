@@ -5,8 +5,9 @@ changes the last position by O(1/n), and the margin of parity, which every bit d
 wrote a transformer for parity whose margin vanishes so, and saw that layer norm with eps → 0 keeps it: it divides a
 signal by its own size. Hsu and Moitra's slides name the limit.
 
-Tried on random models (two layers, 16 wide, weights of standard deviation 0.3, with and without the usual layer norm)
-with n = 64 … 1,024, as for shorter inputs other terms are as large; the change is the largest over some flipped bits.
+Tried on random models (two layers of one head, 16 wide, weights of standard deviation 0.3, with and without the usual
+layer norm) with n = 64 … 1,024, as for shorter inputs other terms are as large. The change is the largest over three
+flipped bits, its geometric mean over models. No trained model of this repository reads so many positions.
 The other half is a program, `layer-norm-parity`, which must be right for every n with the same margin. It is the
 control of the first half too: its eps is 1e-20, and one bit changes all. Its own control: the same weights, where an
 edit keeps the last norm from dividing.
@@ -30,8 +31,8 @@ CLAIM = Claim(
     papers=("1906.06755", "2202.12172"),
     seed="Hsu and Moitra",
     number="1/n; a constant margin",
-    quick=3,
-    full=60,
+    quick=2.5,
+    full=35,
 )
 LENGTHS = (64, 128, 256, 512, 1024)
 PROGRAM_LENGTHS = (64, 128, 256, 512, 1000)  # it is written for up to 1,000 bits
@@ -85,7 +86,8 @@ def random_model(norm: str, seed: int) -> Model:
 def typical_change(norm: str, n: int, models: int, lab: Lab) -> float:
     """The geometric mean over random models."""
     found = [largest_change(random_model(norm, 1000 * lab.seed + i), n, lab.rng(n, i)) for i in range(models)]
-    return float(np.exp(np.mean(np.log(found))))
+    with np.errstate(divide="ignore"):
+        return float(np.exp(np.mean(np.log(found))))
 
 
 def largest_change(model: Model, n: int, rng: np.random.Generator) -> float:

@@ -158,8 +158,8 @@ def styled(axis: Any, panel: Any) -> None:
 
 
 def power_words(value: float, place: int) -> str:
-    """A number at a tick of a logarithmic axis: 0.01, 1,000, 10⁻¹²."""
-    if 1e-3 <= value < 1e5:
+    """A number at a tick of a logarithmic axis: 0.01, 1,000, 10⁴, 10⁻¹²."""
+    if 1e-3 <= value < 1e4:
         return f"{value:,.0f}" if value >= 1 else f"{value:g}"
     return "10" + f"{log10(value):.0f}".translate(SUPERSCRIPT)
 
@@ -175,7 +175,8 @@ def draw_marks(axis: Any, marks: Sequence[Mark]) -> None:
             axis.axhline(mark.value, color=INK, linestyle="--", linewidth=0.9)
             place = {"xy": (0.99, mark.value), "xycoords": axis.get_yaxis_transform()}
             where = {"xytext": (0, 2), "va": "bottom", "ha": "right"}
-        axis.annotate(mark.name, **place, **where, textcoords="offset points", fontsize=7.5, color=SOFT)
+        paper = {"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.5}
+        axis.annotate(mark.name, **place, **where, textcoords="offset points", fontsize=7.5, color=SOFT, bbox=paper)
 
 
 def legend(axis: Any, names: Sequence[str]) -> None:
@@ -206,6 +207,7 @@ def draw_heat(axis: Any, panel: Heat) -> None:
             if value == value:
                 dark = value > low + 0.6 * (high - low)
                 text = format(value, panel.form)
+                text = text.replace("-", "") if not text.strip("-0.%") else text  # no −0.0
                 axis.text(j, i, text, ha="center", va="center", fontsize=7.5, color="white" if dark else INK)
     if panel.stairs is not None:
         edges = [(step - 0.5, y) for i, step in enumerate(panel.stairs) for y in (i - 0.5, i + 0.5)]

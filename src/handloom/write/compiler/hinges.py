@@ -183,17 +183,17 @@ def with_flat_steps(hinged: Hinged, points: Array, i: Array, base: int) -> Hinge
     return replace(hinged, at=at, change=change)
 
 
-def flat_around(hinged: Hinged, variables: Array, values: Array) -> Hinged:
+def flat_around(hinged: Hinged, variables: Array, values: Array, part: float = 1 / 4) -> Hinged:
     """The same function with a flat step at each point, for two turns per change of value: no error passes it that is
-    less than a quarter of the gap between two points."""
+    less than this part of the gap between two points."""
     points, index = np.unique(np.round(variables @ np.array(hinged.multiples, float), 9), return_inverse=True)
     y = np.zeros((len(points), values.shape[1]))
     y[index] = values
     changes = np.flatnonzero(np.diff(y, axis=0).any(axis=1))
     gaps, jumps = np.diff(points)[changes], np.diff(y, axis=0)[changes]
-    at = np.column_stack([points[changes] + gaps / 4, points[changes + 1] - gaps / 4]).reshape(-1)
-    change = np.stack([jumps, -jumps], axis=1) / (gaps / 2)[:, None, None]
-    change = change.reshape(len(at), -1)
+    at = np.column_stack([points[changes] + part * gaps, points[changes + 1] - part * gaps]).reshape(-1)
+    change = np.stack([jumps, -jumps], axis=1) / ((1 - 2 * part) * gaps)[:, None, None]
+    change = change.reshape(len(at), values.shape[1])
     most = written_at_ends(points, at, np.abs(change).max(1, initial=0.0))[::2]  # where a step begins or ends
     base = int(most.argmin())
     side = np.where(np.arange(len(at)) < 2 * base, -1.0, 1.0)

@@ -131,7 +131,8 @@ def along_one_read(neurons: NeuronWeights, c: Array, own: Array, every: Array, e
     s, error, b, sizes = every[:, :1], errors[:, :1], every[:, 1:], np.abs(neurons.writes)
     own = own + errors[:, 1:]
     middle, near = c * s + b, reach * np.abs(c) * error
-    slope = np.abs((c * (middle > near)) @ neurons.writes) + (np.abs(c) * (np.abs(middle) <= near)) @ sizes
+    on, (up, down) = (c * (middle > near)) @ neurons.writes, signed(c * (np.abs(middle) <= near), neurons.writes)
+    slope = np.maximum(np.abs(on + up), np.abs(on - down))  # those that may turn add some of theirs
     wrong: Array = error * slope + (own * (middle > -near - 2 * own)) @ sizes
     return wrong
 

@@ -141,7 +141,8 @@ class Proof:
         for key, cases, table, first in ((token, own, tokens, ids[END]), (position, where, positions, 0)):
             exact = np.zeros_like(table)
             self.streams.signals.append(Signal((key,), cases, table, np.eye(D), table[first], exact, exact[0]))
-        self.streams.error = U * self.streams.sizes()
+        both = tokens.any(0) & positions.any(0)  # adding 0 rounds nothing
+        self.streams.error = np.where(both, U * self.streams.sizes(), 0.0)
 
     def attend(self, i: int, layer: LayerParts) -> None:
         if not self.model.config.heads:
