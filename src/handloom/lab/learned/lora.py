@@ -8,8 +8,8 @@ falls with the rank as LoRA's scale α/r does. Besides, the change made by train
 singular values, matrix by matrix, without training: does it have low rank of its own accord?
 
 The control starts from random weights: there a change of rank 1 must not be enough in the same steps. In more steps it
-is: after 300 in place of 120 it had 99.8 % right, and with a rule on two digits as the task 98 % after 150. So rank 1 is
-less of a limit than it seems, since every matrix of every head has its own; what the base gives is speed.
+is: after 300 in place of 120 it had 99.8 % right, and with a rule on two digits as the task 98 % after 150. So rank 1
+is less of a limit than it seems, since every matrix of every head has its own; what the base gives is speed.
 """
 
 from collections.abc import Sequence

@@ -11,7 +11,8 @@ Overfitting is the loss on other texts less the loss on the 100, at the end. The
 texts of random letters, without a rule. That helps too, by about half as much, but must not come near the floor.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -62,7 +63,7 @@ def run(lab: Lab) -> Finding:
 
 
 def texts(rng: np.random.Generator, count: int, moves: Sequence[int], ruled: bool = True) -> Batch:
-    """Inputs and targets (count, 2 HALF): the token of a move, random letters, and the same moved on or, if they have no
+    """Inputs and targets (count, 2 HALF): the token of a move, random letters, and the same moved on or, if there is no
     rule, more random ones."""
     move, first = rng.choice(moves, (count, 1)), rng.integers(0, LETTERS, (count, HALF))
     second = (first + move) % LETTERS if ruled else rng.integers(0, LETTERS, first.shape)
@@ -94,9 +95,7 @@ def settings_of(count: int, lab: Lab, rate: float) -> Settings:
 
 
 def last_of(made: Iterator[TrainingStep]) -> TrainingStep:
-    for step in made:
-        pass
-    return step
+    return deque(made, maxlen=1)[0]
 
 
 def picture(seeds: Sequence[Series]) -> Sequence[Panel]:

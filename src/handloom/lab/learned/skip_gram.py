@@ -61,7 +61,7 @@ def total(lab: Lab) -> int:
 
 def partners(rng: np.random.Generator, count: int) -> tuple[Array, Array]:
     """Strings (count, LENGTH), and what follows their last letter, the mark: the filler that is the key's partner."""
-    rows, at, keys = with_keys(rng, count)
+    rows, _, keys = with_keys(rng, count)
     return rows, labels(KEYS + (keys + 3) % FILLERS)
 
 
