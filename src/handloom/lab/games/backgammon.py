@@ -21,7 +21,7 @@ import numpy as np
 from handloom.core.arrays import Array
 from handloom.lab.experiment import Check, Claim, Finding, Lab, Series
 from handloom.lab.games.gammon.judges import as_record, judge_name, judged
-from handloom.lab.games.gammon.matches import Score, match, network_player, random_player
+from handloom.lab.games.gammon.matches import MatchScore, network_player, play_match, random_player
 from handloom.lab.games.gammon.td_learning import Learning, learn
 from handloom.lab.games.gammon.value_net import HIDDEN, first_weights
 from handloom.view.figures.panels import Bars, Lines, Mark, Panel, band
@@ -53,7 +53,7 @@ def run(lab: Lab) -> Finding:
     rivals = {} if lab.quick else by_decay(lab, first)
     lab.progress(9, 10)
     gains = [over(lab, weights, first) for weights in networks]
-    at_random = match(network_player(networks[-1]), random_player(lab.rng(1)), lab.pick(200, 1_000), lab.seed)
+    at_random = play_match(network_player(networks[-1]), random_player(lab.rng(1)), lab.pick(200, 1_000), lab.seed)
     return Finding(
         checks=[
             Check(f"points over itself after {early[0]:,} games, less 2 errors", gains[-1].least, least=GAIN),
@@ -82,12 +82,12 @@ def trained(lab: Lab, stages: Sequence[Stage], decay: float = 0.0, coin: bool = 
     return found
 
 
-def over(lab: Lab, weights: Array, other: Array) -> Score:
+def over(lab: Lab, weights: Array, other: Array) -> MatchScore:
     """What one network wins per game against another."""
-    return match(network_player(weights), network_player(other), lab.pick(300, 2_000), lab.seed)
+    return play_match(network_player(weights), network_player(other), lab.pick(300, 2_000), lab.seed)
 
 
-def by_decay(lab: Lab, early: Array, games: int = 6_000) -> dict[float, tuple[Array, Score]]:
+def by_decay(lab: Lab, early: Array, games: int = 6_000) -> dict[float, tuple[Array, MatchScore]]:
     """For each λ the network with the better of its rates, and its score against the early network."""
     best = {}
     for decay in DECAYS:
@@ -97,12 +97,12 @@ def by_decay(lab: Lab, early: Array, games: int = 6_000) -> dict[float, tuple[Ar
     return best
 
 
-def decay_checks(lab: Lab, rivals: Mapping[float, tuple[Array, Score]]) -> list[Check]:
+def decay_checks(lab: Lab, rivals: Mapping[float, tuple[Array, MatchScore]]) -> list[Check]:
     """The best network of a λ > 0, in new games against that of λ = 0."""
     if not rivals:
         return []
     above, _ = max((rivals[decay] for decay in DECAYS if decay > 0), key=lambda pair: pair[1].mean)
-    score = match(network_player(above), network_player(rivals[0.0][0]), 4_000, lab.seed + 1_000)
+    score = play_match(network_player(above), network_player(rivals[0.0][0]), 4_000, lab.seed + 1_000)
     return [Check("points of the best λ > 0 over λ = 0, less 2 errors", score.least, least=0.0)]
 
 

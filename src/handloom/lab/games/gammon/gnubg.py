@@ -1,7 +1,7 @@
 """GNU Backgammon as a player, where it is installed. It runs as a process of its own, and nothing here needs it.
 
     with gnubg_player("gnubg") as judge:        # or the path of an unpacked program
-        match(network_player(weights), judge, games=100, seed=0)
+        play_match(network_player(weights), judge, games=100, seed=0)
 
 The program runs a short script in its own Python, which reads a board and a roll per line and writes the best move. It
 looks no ply ahead (its 0-ply: the value after its own move), counts gammons and has no cube. It rests for 10 ms after
