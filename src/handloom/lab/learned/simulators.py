@@ -11,6 +11,7 @@ likeliest to have written it. A χ² test compares the shares with the posterior
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -29,8 +30,8 @@ CLAIM = Claim(
     papers=("2305.16367",),
     seed="Bukatin",
     number="a mixture of characters",
-    quick=7,
-    full=20,
+    quick=5,
+    full=60,
 )
 LETTERS, LENGTH, PROMPT, SAMPLES = 4, 48, 4, 1000
 PRIOR = np.array([0.5, 0.3, 0.2])
@@ -106,8 +107,10 @@ def doubt(prompts: Array) -> Array:
 
 def trained(lab: Lab) -> Model:
     config = Config(vocab=LETTERS, block=LENGTH, d_model=32, layers=2, heads=4, d_head=8, d_ff=64, tied=False)
-    most = lab.pick(800, 2500)
-    for step in steps(config, draw, Settings(steps=most, rate=3e-3, schedule="cosine", seed=lab.seed)):
+    most, rows = lab.pick((800, 64), (4000, 128))
+    for step in steps(
+        config, partial(draw, rows=rows), Settings(steps=most, rate=3e-3, schedule="cosine", seed=lab.seed)
+    ):
         lab.progress(step.number, most)
     model: Model = step.model()
     return model
