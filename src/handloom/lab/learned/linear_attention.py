@@ -15,6 +15,7 @@ import numpy as np
 from handloom.core import Config
 from handloom.core.arrays import Array
 from handloom.lab.experiment import Check, Claim, Finding, Lab, Series
+from handloom.lab.repeating_text import repeating_text
 from handloom.learn.fresh import steps
 from handloom.learn.settings import Settings
 from handloom.view.figures.panels import Lines, Mark, Panel, band
@@ -55,12 +56,7 @@ def run(lab: Lab) -> Finding:
 
 
 def repeats(rng: np.random.Generator) -> tuple[Array, Array]:
-    """Rows of a stretch over and over; after the stretch's first letters, the next letter is asked for."""
-    lengths = rng.integers(*STRETCH, 32)
-    stretches = rng.integers(0, LETTERS, (32, STRETCH[1]))
-    strings = np.take_along_axis(stretches, np.arange(LENGTH + 1) % lengths[:, None], 1)
-    asked = np.arange(1, LENGTH + 1) > lengths[:, None]
-    return strings[:, :-1], np.where(asked, strings[:, 1:], -1)
+    return repeating_text(rng, LETTERS, LENGTH, STRETCH)
 
 
 def curve(attention: Any, layers: int, rate: float, most: int, lab: Lab) -> list[float]:
