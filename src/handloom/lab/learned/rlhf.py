@@ -40,7 +40,7 @@ CLAIM = Claim(
     seed="Wagner, Mehlig",
     number="1.3B preferred to 175B (from memory); gold reward rises, then falls with √KL",
     quick=9,
-    full=40,
+    full=28,
 )
 LENGTH, ONES, BEST, NEAR = (
     16,
@@ -61,7 +61,7 @@ def run(lab: Lab) -> Finding:
     learned = reward_model(comparisons(lab, shuffled=False), lab)
     nothing = reward_model(comparisons(lab, shuffled=True), lab)
     count = lab.pick(35, 150)
-    runs = {}
+    runs: dict[str, dict[str, list[float]]] = {}
     for name, reward, kl in (
         ("bound", learned, 0.5),
         ("free", learned, 0.0),
