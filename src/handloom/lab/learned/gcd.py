@@ -32,7 +32,7 @@ CLAIM = Claim(
     seed="Wagner",
     number="f(k) = the largest learned divisor of k; learned: products of primes of the base",
     quick=8,
-    full=80,
+    full=100,
 )
 LARGEST = 100  # gcd with a token of its own
 ASKED = (*range(1, 13), 14, 15, 16, 18, 20, 21, 24, 25, 27, 30)  # gcds in the exam
@@ -144,7 +144,7 @@ def picture(seeds: Sequence[Series]) -> Sequence[Panel]:
     for base in PLACES:
         mean = np.mean([one["shares"][str(base)] for one in seeds], axis=0)
         used = [i for i in range(len(ASKED)) if mean[:, i].max() >= 0.05]
-        shown = [[round(row[i], 2) or None for i in used] for row in mean.tolist()]
+        shown = [[row[i] for i in used] for row in mean.tolist()]
         title = f"Base {base}: what is answered"
         panels.append(Heat(title, "answer", "gcd of the pair", [names[i] for i in used], names, shown, ".0%"))
     return panels
