@@ -119,6 +119,14 @@ def test_auto_chooses_it_where_it_can_run():
     assert prepare(RULE, **SMALL).choice.name == "native"
 
 
+def test_rows_in_any_order_of_memory_have_the_same_logits():
+    """Rows that are no plain block of memory are copied; the copy must live as long as the engine reads it."""
+    config = Config(vocab=5, block=64, d_model=4)
+    model = Model(config, parameters.random(config, seed=0), Vocab.numbers(5)).astype(np.float32)
+    rows = np.random.default_rng(0).integers(0, 5, (20_000, 64))
+    assert np.array_equal(native.forward(model, np.asfortranarray(rows))[0], native.forward(model, rows)[0])
+
+
 def test_it_refuses_sites_and_edits():
     model = model_of(Config(vocab=3, block=4, d_model=2))
     with pytest.raises(HandloomError, match="records no sites"):

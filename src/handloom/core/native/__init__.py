@@ -105,8 +105,9 @@ class Runner:
     def logits(self, ids: Array, last: int) -> Array:
         """The logits (B, last, V) of the last positions of rows (B, T)."""
         rows, length = ids.shape
+        ids = np.ascontiguousarray(ids)  # by a name, since its memory must outlive the call
         out = np.empty((rows, min(last, length), self.config.vocab), np.float32)
-        fine(self.library.logits(self.handle, rows, length, pointer(np.ascontiguousarray(ids)), last, pointer(out)))
+        fine(self.library.logits(self.handle, rows, length, pointer(ids), last, pointer(out)))
         return out
 
     def decode(
