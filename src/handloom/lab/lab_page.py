@@ -38,7 +38,7 @@ def overview_table(rows: Sequence[dict[str, Any]]) -> str:
     """Every claim in a line."""
     head = ["| experiment | said | verdict | seconds |", "| --- | --- | --- | --: |"]
     tested = [row for row in rows if row["verdict"] != "not testable"]
-    lines = [f"| {linked(row)} | {row['said']} | {row['verdict']} | {row['seconds']:.0f} |" for row in tested]
+    lines = [f"| {linked(row)} | {cell(row['said'])} | {row['verdict']} | {row['seconds']:.0f} |" for row in tested]
     return "\n".join([*head, *lines])
 
 
@@ -77,7 +77,12 @@ def check_line(check: dict[str, Any]) -> str:
     if check["control"]:
         passed = "fails, as it must" if check["good"] else "passes, and must not"
     kind = "control: not " if check["control"] else ""
-    return f"| {check['name']} | {check['found']} | {kind}{check['bounds']} | {passed} |"
+    return f"| {cell(check['name'])} | {check['found']} | {kind}{check['bounds']} | {passed} |"
+
+
+def cell(text: str) -> str:
+    """Text in a table, where a bar would begin the next cell."""
+    return text.replace("|", "\\|")
 
 
 def conclusions_page(found: Sequence[tuple[Conclusion, Sequence[Panel]]]) -> str:

@@ -13,14 +13,14 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-VERDICTS = {
-    "holds": "hold",
-    "holds in part": "hold in part",
-    "does not hold": "do not hold",
-    "says nothing": "say nothing",
-    "open": "are open",
-    "not run": "have not been run in full",
-    "not testable": "cannot be tested here",
+VERDICTS = {  # of one claim, and of several
+    "holds": ("holds", "hold"),
+    "holds in part": ("holds in part", "hold in part"),
+    "does not hold": ("does not hold", "do not hold"),
+    "says nothing": ("has an experiment that says nothing", "have experiments that say nothing"),
+    "open": ("is open", "are open"),
+    "not run": ("has not been run in full", "have not been run in full"),
+    "not testable": ("cannot be tested here", "cannot be tested here"),
 }
 TITLES = {
     "exact": "Exact: identities and simulations",
@@ -79,7 +79,7 @@ def short(check: dict[str, Any]) -> dict[str, Any]:
 def summary(rows: list[dict[str, Any]]) -> str:
     """How many hold, in a sentence."""
     counts = {name: sum(row["verdict"] == name for row in rows) for name in VERDICTS}
-    parts = [f"{count} {VERDICTS[name]}" for name, count in counts.items() if count]
+    parts = [f"{count} {VERDICTS[name][count > 1]}" for name, count in counts.items() if count]
     return f"Of {len(rows)} claims {', '.join(parts[:-1])} and {parts[-1]}." if len(parts) > 1 else f"{parts[0]}."
 
 
