@@ -13,6 +13,7 @@ chain with the same bigrams. There attention must not be better than a bigram mo
 from collections.abc import Sequence
 from functools import cache
 from math import log
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +28,7 @@ CLAIM = Claim(
     name="bigram",
     says="attention predicts strings better than the last letter or an average of all letters does",
     source="Karpathy 2023; the slides",
-    seed="Wagner, Mehlig",
+    seed="Mehlig",
     number="2.5 nats with a bigram model of letters, 1.5 with a transformer (from memory)",
     quick=6,
     full=50,
@@ -66,6 +67,7 @@ def run(lab: Lab) -> Finding:
 
 def learned(language: Language, kind: str, lab: Lab) -> tuple[list[list[float]], float]:
     """Held-out loss by step, and the share of samples that are balanced."""
+    sizes: dict[str, Any]
     sizes = {"transformer": {"layers": 2}, "bow": {"width": 64}, "bigram": {}}[kind]
     steps = lab.pick(400, 1_500)
     training = train(

@@ -18,8 +18,7 @@ import numpy as np
 from handloom.core.arrays import Array
 from handloom.lab.experiment import Check, Claim, Finding, Lab, Series
 from handloom.lab.learned.superposition import best, trained
-from handloom.read.dictionaries import Recipe
-from handloom.read.dictionaries import train as train_autoencoder
+from handloom.read.dictionaries import Recipe, train_autoencoder
 from handloom.view.figures.panels import Bars, Heat, Mark, Panel
 
 CLAIM = Claim(

@@ -35,20 +35,19 @@ CLAIMED = 5  # pictures at which the claim is checked
 
 
 def run(lab: Lab) -> Finding:
-    precision, largest, answered = [], [], []
+    rows = []
     for done, seen in enumerate(SEEN):
-        found = ranked(seen, lab)
-        for column, value in zip((precision, largest, answered), found, strict=True):
-            column.append(value)
+        rows.append(ranked(seen, lab))
         lab.progress(done + 1, len(SEEN))
+    precision, outputs, answered = map(list, zip(*rows, strict=True))
     at = SEEN.index(CLAIMED)
     checks = [
         Check(f"right among the ten first, {CLAIMED} seen", precision[at], least=0.8, form=".1%"),
-        Check(f"median output for its own pictures, {CLAIMED} seen", largest[at], most=0.5),
+        Check(f"median output for its own pictures, {CLAIMED} seen", outputs[at], most=0.5),
         Check(f"pictures answered with it, {CLAIMED} seen", answered[at], most=0.5, form=".1%"),
         Check("right among the ten first, none seen", precision[0], least=0.8, control=True, form=".1%"),
     ]
-    return Finding(checks, {"seen": list(SEEN), "precision": precision, "output": largest, "answered": answered})
+    return Finding(checks, {"seen": list(SEEN), "precision": precision, "output": outputs, "answered": answered})
 
 
 def ranked(seen: int, lab: Lab) -> tuple[float, float, float]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from handloom.core import Config
 from handloom.core.arrays import Array
-from handloom.core.torch_engine import forward
+from handloom.core.reference import forward
 from handloom.lab.experiment import Check, Claim, Finding, Lab, Series
 from handloom.learn.data import NOTHING
 from handloom.learn.fresh import steps
@@ -83,7 +83,7 @@ def steps_to_learn(answer: Answer, heads: int, width: int, lab: Lab, most: int =
     for step in steps(config, lambda rng: drawn(rng, answer, 32), settings):
         if step.number % EVERY == 0:
             inputs, targets = drawn(lab.rng(1, step.number), answer, 100)
-            found = forward(step.model(), inputs)[0].argmax(-1).numpy()
+            found = forward(step.model(), inputs)[0].argmax(-1)
             if (found == targets)[targets != NOTHING].mean() >= 0.99:
                 break
     return step.number

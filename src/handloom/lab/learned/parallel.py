@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from handloom.lab.experiment import Check, Claim, Finding, Lab, Series
-from handloom.lab.learned.vanishing import bits, network
+from handloom.lab.learned.vanishing import bit_strings, network
 from handloom.view.figures.panels import Lines, Panel, band
 
 CLAIM = Claim(
@@ -58,7 +58,7 @@ def run(lab: Lab) -> Finding:
 def measured(name: str, length: int, seed: int) -> tuple[int, float]:
     """The longest chain of operations of a run, and the seconds of a run forwards and backwards."""
     net = network(name, length, seed)
-    x = bits(length, STRINGS, torch.Generator().manual_seed(seed))[0]
+    x = bit_strings(length, STRINGS, torch.Generator().manual_seed(seed))[0]
     took = []
     for _ in range(3):  # the first run also allocates
         began = time.process_time()

@@ -47,6 +47,7 @@ def run(lab: Lab) -> Finding:
     before, after = lab.pick((400, 90), (1_500, 450))
     few = texts(lab.rng(0), 100, [NEW])
     other = Strings.labelled(*texts(lab.rng(1), lab.pick(200, 500), [NEW]))
+    starts: dict[str, Config | Model]
     starts = {"tuned": pretrained(True, before, lab), "scratch": CONFIG, "random": pretrained(False, before, lab)}
     curves, gaps = {}, {}
     for done, (name, start) in enumerate(starts.items()):

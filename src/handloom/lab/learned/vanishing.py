@@ -121,7 +121,7 @@ def network(name: str, length: int, seed: int) -> Recurrence | Attention:
     return Attention(length, seed) if name == "transformer" else Recurrence(name)
 
 
-def bits(length: int, count: int, rng: torch.Generator) -> tuple[Tensor, Tensor]:
+def bit_strings(length: int, count: int, rng: torch.Generator) -> tuple[Tensor, Tensor]:
     """Random strings as one-hot vectors (count, length, 2), and the first bit of each."""
     ids = torch.randint(0, 2, (count, length), generator=rng)
     return nn.functional.one_hot(ids, 2).float(), ids[:, 0]
@@ -130,7 +130,7 @@ def bits(length: int, count: int, rng: torch.Generator) -> tuple[Tensor, Tensor]
 def gradient_norms(net: Recurrence | Attention, seed: int) -> list[float]:
     """‖∂h_T/∂x_{T−k}‖ for k = 1, 2, …: the root of the mean square over strings and random projections of h_T."""
     rng = torch.Generator().manual_seed(seed)
-    x = bits(DISTANCES, 64, rng)[0].double().requires_grad_()
+    x = bit_strings(DISTANCES, 64, rng)[0].double().requires_grad_()
     h = net.double().final(x)
     (slope,) = torch.autograd.grad((h * torch.randn(h.shape, generator=rng)).sum(), x)
     norms = slope.pow(2).sum(-1).mean(0).sqrt().flip(0)[1:]
@@ -157,13 +157,13 @@ def learns_latch(net: Recurrence | Attention, length: int, steps: int, batch: in
     rng = torch.Generator().manual_seed(seed)
     adam = torch.optim.Adam(net.parameters(), lr=5e-3 if isinstance(net, Recurrence) else 1e-3)
     for step in range(1, steps + 1):
-        x, first = bits(length, batch, rng)
+        x, first = bit_strings(length, batch, rng)
         adam.zero_grad()
         nn.functional.cross_entropy(net.out(net.final(x)), first).backward()
         nn.utils.clip_grad_norm_(net.parameters(), 1.0)
         adam.step()
         if step % 25 == 0:
-            x, first = bits(length, 500, rng)
+            x, first = bit_strings(length, 500, rng)
             with torch.no_grad():
                 if (net.out(net.final(x)).argmax(-1) == first).float().mean() >= 0.99:
                     return True
