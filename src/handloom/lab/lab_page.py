@@ -23,6 +23,21 @@ experiment's file says what was scaled. Times are CPU seconds, all seeds togethe
 `make lab-table` from the records in `docs/lab/`.
 """
 
+ERRATA = """\
+## Errata of the slides
+
+Found by running them:
+
+- Bukatin prints least-squares attention as Q[KKᵀ + αI]⁻¹KᵀV. With tokens as rows that does not multiply, unless there
+  are as many tokens as dimensions, and then it is another function; it must be KᵀK (`intention-limit`).
+- Mehlig exchanges a double sum of temporal differences and prints the inner sum from t = τ to T − 1. It must run from 0
+  to τ (`td`).
+- The gated recurrent unit on Mehlig's slides is Cho's, with the reset gate inside the matrix product; PyTorch's `GRU`
+  has it outside (`vanishing` uses the slides' one where it clamps a gate).
+- The book's figure 7.9 has a random rotation above 0.99 from about 10 dimensions on; it takes 28 (`encodings`). The
+  book's other errata are in [their own list](book/errata.md).
+"""
+
 
 def markdown(rows: Sequence[dict[str, Any]], records: Path) -> str:
     """docs/lab.md."""
@@ -31,7 +46,7 @@ def markdown(rows: Sequence[dict[str, Any]], records: Path) -> str:
         mine = [row for row in rows if row["group"] == group]
         if mine:
             parts += [f"## {title}", *(part for row in mine for part in section(row, records))]
-    return "\n\n".join(part.strip("\n") for part in parts) + "\n"
+    return "\n\n".join(part.strip("\n") for part in [*parts, ERRATA]) + "\n"
 
 
 def overview_table(rows: Sequence[dict[str, Any]]) -> str:
