@@ -74,6 +74,7 @@ def test_every_record_has_three_seeds_a_control_and_a_picture(name):
     assert len(record["seeds"]) >= 3
     assert not record["quick"]
     assert any(check["control"] for check in record["checks"])
+    assert experiment(name).picture(record["series"])
     assert (DOCS / "lab" / f"{name}.svg").exists()
 
 

@@ -1,6 +1,6 @@
 """One table of all claims: `handloom lab` prints it, docs/lab.md is written from it.
 
-    python -m handloom.lab.table          # after full runs: docs/lab.md and src/handloom/lab/findings.json
+    python -m handloom.lab.table     # after full runs: docs/lab.md, its pictures, src/handloom/lab/findings.json
 
 `findings.json` is part of the package, so that the list needs no experiment to be loaded. Both files are generated; a
 test fails if they are not what the claims and the records in docs/lab say.
@@ -88,12 +88,18 @@ def as_json(rows: list[dict[str, Any]]) -> str:
 
 
 def main() -> int:
-    """Write both files, in a checkout of the project."""
+    """Write both files, in a checkout of the project, and draw all pictures again."""
     from handloom.core.files import write_atomically
+    from handloom.lab.catalogue import experiment, experiment_names
+    from handloom.lab.keeping import record_of
     from handloom.lab.lab_page import markdown
+    from handloom.view.figures.panels import draw_panels
 
     docs = Path("docs")
     rows = current_rows(docs / "lab")
+    for name in experiment_names():
+        if record := record_of(name, docs / "lab"):
+            draw_panels(experiment(name).picture(record["series"]), docs / "lab" / f"{name}.svg")
     write_atomically(docs / "lab.md", markdown(rows, docs / "lab").encode())
     write_atomically(Path(str(files("handloom.lab") / "findings.json")), as_json(rows).encode())
     print(summary(rows))
