@@ -74,6 +74,8 @@ def test_progress_is_reported_and_can_stop_decoding():
         ({"gated": True}, "it has no gated MLPs"),
         ({"kv_heads": 1}, "its heads do not share keys and values"),
         ({"attention": "least-squares"}, "it has no least-squares attention"),
+        ({"parallel": True}, "its sublayers are one after the other and all have skips"),
+        ({"skips": ("mlp",)}, "its sublayers are one after the other and all have skips"),
         ({"kind": "bow"}, "has frozen ones"),
         ({"kind": "gru"}, "it trains transformers only"),
     ],
