@@ -20,7 +20,7 @@ import numpy as np
 
 from handloom.core.arrays import Array
 from handloom.lab.experiment import Check, Claim, Finding, Lab, Series
-from handloom.lab.games.gammon.judges import as_record, judge_name, judged
+from handloom.lab.games.gammon.judges import as_record, check_judge, judge_name, judged
 from handloom.lab.games.gammon.matches import MatchScore, network_player, play_match, random_player
 from handloom.lab.games.gammon.td_learning import Learning, learn
 from handloom.lab.games.gammon.value_net import HIDDEN, first_weights
@@ -45,6 +45,8 @@ Stage = tuple[int, float]  # games, and the rate α with which they are learned 
 
 
 def run(lab: Lab) -> Finding:
+    if lab.judge is not None:
+        check_judge(lab.judge)
     early: Stage = lab.pick((1_500, 0.3), (3_000, 0.3))
     later: list[Stage] = lab.pick([(1_500, 0.3), (3_000, 0.3)], [(17_000, 0.3), (20_000, 0.1), (20_000, 0.03)])
     first, *networks = trained(lab, [early, *later])
