@@ -69,6 +69,13 @@ def test_a_judge_is_known_by_its_name():
     assert names == ["gnubg", "gnubg", "pubeval", "the network"]
 
 
+@pytest.mark.parametrize("judge", ["nowhere.txt", "nowhere.json", "/nowhere/gnubg"])
+def test_a_judge_that_is_not_there_is_an_error_before_the_games(monkeypatch, judge):
+    monkeypatch.setattr(backgammon, "trained", None)
+    with pytest.raises(HandloomError, match="nowhere"):
+        backgammon.run(Lab(judge=judge))
+
+
 def test_the_judge_adds_a_check(monkeypatch):
     monkeypatch.setattr(backgammon, "judged", lambda player, judge, games, seed: MatchScore(-0.4, 0.05))
     checks = partial(backgammon.judge_checks, weights=np.zeros(203))

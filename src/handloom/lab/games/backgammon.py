@@ -20,7 +20,7 @@ import numpy as np
 
 from handloom.core.arrays import Array
 from handloom.lab.experiment import Check, Claim, Finding, Lab, Series
-from handloom.lab.games.gammon.judges import as_record, judge_name, judged
+from handloom.lab.games.gammon.judges import as_record, check_judge, judge_name, judged
 from handloom.lab.games.gammon.matches import MatchScore, network_player, play_match, random_player
 from handloom.lab.games.gammon.td_learning import Learning, learn
 from handloom.lab.games.gammon.value_net import HIDDEN, first_weights
@@ -45,11 +45,13 @@ Stage = tuple[int, float]  # games, and the rate α with which they are learned 
 
 
 def run(lab: Lab) -> Finding:
+    if lab.judge is not None:
+        check_judge(lab.judge)
     early: Stage = lab.pick((1_500, 0.3), (3_000, 0.3))
     later: list[Stage] = lab.pick([(1_500, 0.3), (3_000, 0.3)], [(17_000, 0.3), (20_000, 0.1), (20_000, 0.03)])
     first, *networks = trained(lab, [early, *later])
     lab.progress(4, 10)
-    coin = over(lab, trained(lab, [early, early], coin=True)[-1], first)
+    coin = [over(lab, weights, first) for weights in trained(lab, [early, early], coin=True)]
     rivals = {} if lab.quick else by_decay(lab, first)
     lab.progress(9, 10)
     gains = [over(lab, weights, first) for weights in networks]
@@ -60,12 +62,12 @@ def run(lab: Lab) -> Finding:
             Check("points over random play, less 2 errors", at_random.least, least=AGAINST_RANDOM),
             *decay_checks(lab, rivals),
             *judge_checks(lab, networks[-1]),
-            Check("the same, results by a coin", coin.least, least=GAIN, control=True),
+            Check("the same, results by a coin", coin[-1].least, least=GAIN, control=True),
         ],
         series={
             "games": np.cumsum([games for games, _ in [early, *later]]).tolist(),
             "gains": [0.0, *(gain.mean for gain in gains)],
-            "coin": coin.mean,
+            "coin": [score.mean for score in coin],
             "decays": {str(decay): score.mean for decay, (_, score) in rivals.items()},
             "network": as_record(networks[-1]) if lab.seed == 0 and not lab.quick else [],
         },
@@ -121,7 +123,7 @@ def picture(seeds: Sequence[Series]) -> Sequence[Panel]:
     games = seeds[0]["games"]
     curves = [
         band("results of the games", games, [series["gains"] for series in seeds]),
-        band("results by a coin", [games[0], 2 * games[0]], [[0.0, series["coin"]] for series in seeds], control=True),
+        band("results by a coin", [games[0], 2 * games[0]], [series["coin"] for series in seeds], control=True),
     ]
     mark = Mark(GAIN, f"{GAIN} asked of the last")
     panels: list[Panel] = [

@@ -42,7 +42,7 @@ ELSEWHERE = "/usr/games"  # where Debian puts it, which is not on every PATH
 @contextmanager
 def gnubg_player(program: str) -> Iterator[Player]:
     """A player that asks GNU Backgammon, as long as the context lasts."""
-    path = program_path(program)
+    path = program_path(Path(program))
     data = path.parent.parent / "share" / "gnubg"
     where = ["-D", str(data), "-P", str(data)] if data.is_dir() else []
     with TemporaryDirectory() as home:
@@ -63,12 +63,12 @@ def gnubg_player(program: str) -> Iterator[Player]:
                 process.kill()
 
 
-def program_path(program: str) -> Path:
+def program_path(program: Path) -> Path:
     """The program of this name or path."""
     found = shutil.which(program) or shutil.which(program, path=ELSEWHERE)
     if not found:
         raise HandloomError(
-            f"{shown(program)}: no such program (expected GNU Backgammon); install gnubg, or give its path"
+            f"{shown(str(program))}: no such program (expected GNU Backgammon); install gnubg, or give its path"
         )
     return Path(found)
 

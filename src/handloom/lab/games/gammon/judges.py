@@ -15,10 +15,10 @@ import numpy as np
 from handloom.core import HandloomError
 from handloom.core.arrays import Array
 from handloom.core.errors import one_line
-from handloom.lab.games.gammon.gnubg import gnubg_player
+from handloom.lab.games.gammon.gnubg import gnubg_player, program_path
 from handloom.lab.games.gammon.kernels import INPUTS, OUTPUTS
 from handloom.lab.games.gammon.matches import MatchScore, Player, network_player, paired_games, play_match, score_of
-from handloom.lab.games.gammon.pubeval import pubeval_player
+from handloom.lab.games.gammon.pubeval import pubeval_player, pubeval_weights
 
 PROGRAMS = 8  # of GNU Backgammon side by side: each rests most of the time
 DIGITS = 4  # of a weight in a record
@@ -28,6 +28,12 @@ def judge_name(judge: str) -> str:
     """What a judge is, by its name or file."""
     path = Path(judge)
     return "gnubg" if path.name == "gnubg" else "the network" if path.suffix == ".json" else "pubeval"
+
+
+def check_judge(judge: str) -> None:
+    """Raise an error before the games begin if the judge cannot be used."""
+    find = {"gnubg": program_path, "the network": recorded_network, "pubeval": pubeval_weights}[judge_name(judge)]
+    find(Path(judge))
 
 
 def judged(player: Player, judge: str, games: int, seed: int) -> MatchScore:
