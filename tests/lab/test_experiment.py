@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from command import COMMAND, PROCESS, handloom, modules_after, output
 from handloom.core import HandloomError
 from handloom.lab import lab_page, repeated, table
-from handloom.lab.catalogue import GROUPS, experiment, experiment_names
+from handloom.lab.catalogue import GROUPS, experiment, experiment_names, extras
 from handloom.lab.exact import hopfield
 from handloom.lab.experiment import Check, Finding, Lab, verdict_of
 from handloom.lab.keeping import keep, record_of, rounded
@@ -183,6 +183,13 @@ def wait_for(condition):
             return found
         time.sleep(0.1)
     raise AssertionError("it did not come about within a minute")
+
+
+def test_an_experiment_says_what_to_install():
+    with pytest.raises(HandloomError, match=r"pip install 'handloom\[learn\]'"), extras():
+        raise ModuleNotFoundError("no module named torch.nn", name="torch.nn")
+    with pytest.raises(ModuleNotFoundError), extras():
+        raise ModuleNotFoundError("no module named x", name="x")
 
 
 def test_groups_hold_every_experiment_once():

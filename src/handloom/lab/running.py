@@ -19,7 +19,7 @@ from types import ModuleType
 from typing import Any
 
 from handloom.core.callbacks import Progress
-from handloom.lab.catalogue import experiment
+from handloom.lab.catalogue import experiment, extras
 from handloom.lab.experiment import SEEDS, Conclusion, Finding, Lab
 from handloom.lab.one_thread import use_one_thread
 
@@ -38,7 +38,8 @@ class Ran:
 def run_seed(module: Any, lab: Lab) -> Ran:
     """One seed of an experiment, here."""
     began = time.process_time()
-    finding = module.run(lab)
+    with extras():
+        finding = module.run(lab)
     return Ran(finding, time.process_time() - began)
 
 
