@@ -151,7 +151,7 @@ def test_wrong_words_are_answered_in_one_line(words, message, tmp_path):
 
 def test_a_claim_that_takes_hours_is_answered_from_its_stored_curve(tmp_path):
     shown = output("lab", "wagner/rule-1", cwd=tmp_path)
-    assert "right after 15,000 steps 99.9 %" in shown
+    assert "right after 15,000 steps: 99.9 %" in shown
     assert "handloom learn wagner/rule-1" in shown
 
 

@@ -51,12 +51,13 @@ def current_rows(records: Path) -> list[dict[str, Any]]:
 
 def experiment_rows(records: Path) -> Iterator[dict[str, Any]]:
     from handloom.lab.catalogue import GROUPS, experiment, experiment_names
+    from handloom.lab.experiment import in_words
     from handloom.lab.keeping import record_of
 
     for group in GROUPS:
         for name in experiment_names(group):
             claim = experiment(name).CLAIM
-            record = record_of(name, records) or {"found": "", "verdict": "not run", "seconds": 0, "checks": []}
+            record = record_of(name, records) or {"verdict": "not run", "seconds": 0, "checks": []}
             yield {
                 "name": name,
                 "group": group,
@@ -65,7 +66,7 @@ def experiment_rows(records: Path) -> Iterator[dict[str, Any]]:
                 "papers": list(claim.papers),
                 "seed": claim.seed,
                 "said": claim.number,
-                "found": record["found"],
+                "found": in_words([(one["name"], one["found"]) for one in record["checks"] if not one["control"]]),
                 "verdict": record["verdict"],
                 "seconds": record["seconds"],
                 "checks": [short(check) for check in record["checks"]],
