@@ -67,8 +67,7 @@ def run(lab: Lab) -> Finding:
 
 def learned(language: Language, kind: str, lab: Lab) -> tuple[list[list[float]], float]:
     """Held-out loss by step, and the share of samples that are balanced."""
-    sizes: dict[str, Any]
-    sizes = {"transformer": {"layers": 2}, "bow": {"width": 64}, "bigram": {}}[kind]
+    sizes: dict[str, dict[str, Any]] = {"transformer": {"layers": 2}, "bow": {"width": 64}, "bigram": {}}
     steps = lab.pick(400, 1_500)
     training = train(
         language,
@@ -81,7 +80,7 @@ def learned(language: Language, kind: str, lab: Lab) -> tuple[list[list[float]],
         schedule="cosine",
         seed=lab.seed,
         count=lab.pick(10_000, 40_000),
-        **sizes,
+        **sizes[kind],
     )
     assert training.evaluation is not None
     return [[line["step"], line["held_out"]] for line in training.lines or []], training.evaluation.success or 0.0
