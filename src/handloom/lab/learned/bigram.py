@@ -31,7 +31,7 @@ CLAIM = Claim(
     seed="Mehlig",
     number="2.5 nats with a bigram model of letters, 1.5 with a transformer (from memory)",
     quick=6,
-    full=50,
+    full=45,
 )
 KINDS = 4  # of brackets
 MODELS = {"bigram": "last letter", "bow": "average", "transformer": "attention"}

@@ -28,8 +28,8 @@ CLAIM = Claim(
     papers=("2406.04093",),
     seed="Bukatin",
     number="70 % of 4,096 features judged to mean one thing (from memory)",
-    quick=4,
-    full=15,
+    quick=2,
+    full=11,
 )
 FEATURES, DIMENSIONS, DENSITY = 40, 10, 0.03
 FOUND = 2 * FEATURES

@@ -25,8 +25,8 @@ CLAIM = Claim(
     source="Jaghouar et al. 2022",
     seed="Mehlig",
     number="a picture of ranked traffic signs",
-    quick=3,
-    full=10,
+    quick=1,
+    full=2,
 )
 CLASSES, PIXELS = 10, 64  # frequent classes, and as many rare ones
 NOISE = 1.5  # standard deviation; pixels are ±1

@@ -28,8 +28,8 @@ CLAIM = Claim(
     source="Elhage et al. 2021",
     seed="Hsu and Moitra",
     number="one layer is a table of skip-trigrams",
-    quick=4,
-    full=12,
+    quick=3,
+    full=9,
 )
 KEYS, FILLERS, LENGTH = 8, 8, 16
 MARK = KEYS + FILLERS

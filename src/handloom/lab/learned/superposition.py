@@ -28,7 +28,7 @@ CLAIM = Claim(
     seed="Bukatin",
     number="features per dimension rise from 1 (from memory)",
     quick=5,
-    full=25,
+    full=20,
 )
 FEATURES, DIMENSIONS = 20, 5
 DENSITIES = (1.0, 0.5, 0.3, 0.1, 0.05, 0.02)  # the probability 1 − S that a feature is not 0

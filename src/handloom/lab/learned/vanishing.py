@@ -32,8 +32,8 @@ CLAIM = Claim(
     papers=("1406.1078",),
     seed="Mehlig",
     number="z = 1 makes V(t) = V(t − 1)",
-    quick=8,
-    full=60,
+    quick=5,
+    full=28,
 )
 WIDTH, DISTANCES = 32, 48
 OPEN = 3.0  # the bias of an open gate
