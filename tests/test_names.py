@@ -11,7 +11,7 @@ TREES = {str(path.relative_to(SOURCE)): ast.parse(path.read_text()) for path in 
 
 # Modules that share a name because they are about the same thing: a task and the book's program for it, an analysis and
 # its figure, a language of programs or of strings, a run and how it is shown, a page or a figure and the command that
-# makes it, catalogues of four nouns.
+# makes it, catalogues of four nouns, a part of models or of training and the experiment on it.
 SAME_THING = {
     "attention.py": "read/attention.py view/figures/attention.py",
     "catalogue.py": "discover/catalogue.py lab/catalogue.py tasks/catalogue.py write/catalogue.py",
@@ -20,13 +20,15 @@ SAME_THING = {
     "circuit.py": "cli/read/circuit.py read/circuit.py",
     "curves.py": "cli/curves.py view/figures/curves.py",
     "discovery.py": "cli/live/discovery.py view/pages/discovery.py",
-    "encodings.py": "cli/write/encodings.py write/parts/encodings.py",
+    "encodings.py": "cli/write/encodings.py lab/exact/encodings.py write/parts/encodings.py",
     "extremes.py": "tasks/extremes.py write/book/extremes.py",
-    "heads.py": "cli/read/heads.py read/heads.py",
+    "heads.py": "cli/read/heads.py lab/learned/heads.py read/heads.py",
     "heatmap.py": "cli/heatmap.py view/svg/heatmap.py",
     "language.py": "language.py tasks/language.py",
     "lens.py": "cli/read/lens.py read/lens.py",
     "lookup.py": "tasks/lookup.py write/book/lookup.py",
+    "lora.py": "lab/learned/lora.py learn/lora.py",
+    "ngrams.py": "cli/write/ngrams.py lab/learned/ngrams.py",
     "overview.py": "cli/read/overview.py read/overview.py",
     "paths.py": "cli/read/paths.py read/paths.py",
     "score.py": "cli/read/score.py cli/score.py",

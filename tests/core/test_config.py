@@ -38,6 +38,13 @@ IMPOSSIBLE = [
     ({"heads": 4, "kv_heads": 3}, "kv_heads=3 must be a divisor of heads=4, or 0"),
     ({"kv_heads": 4}, "kv_heads=4 must be a divisor of heads=2, or 0"),
     ({"heads": 0, "kv_heads": 1}, "kv_heads=1 must be a divisor of heads=0, or 0"),
+    ({"attention": "sparse"}, "attention='sparse' must be one of 'softmax', 'linear', 'least-squares', 'hard'"),
+    ({"ridge": -1}, "ridge=-1 must be a finite number, 0 or more"),
+    ({"attention": "least-squares", "ridge": 0}, "ridge=0 .expected above 0"),
+    ({"parallel": 1}, "parallel=1 must be one of True, False"),
+    ({"parallel": True, "place": "post"}, "parallel sublayers have one norm before them and one skip"),
+    ({"parallel": True, "skips": ("mlp",)}, "parallel sublayers have one norm before them and one skip"),
+    ({"skips": ("norm",)}, "skips=.* must be some of 'attn', 'mlp'; \\(\\) for none"),
     ({"biases": True}, "biases=True must be some of 'attn', 'mlp', 'norm', 'unembed'; \\(\\) for none"),
     ({"biases": ("attn", "query")}, "biases=.* must be some of"),
 ]
@@ -61,6 +68,13 @@ def test_numpys_numbers_are_numbers():
     assert config == Config(vocab=5, block=4, d_model=6, eps=0.5, biases=("mlp",))
     assert type(config.vocab) is int
     assert json.dumps(config.to_json())
+
+
+def test_a_sublayer_that_is_not_there_replaces_nothing():
+    """So that a layer without heads, or without neurons, leaves the stream to the other sublayer."""
+    assert Config(**GOOD | {"heads": 0, "skips": ()}).skips == ("attn",)
+    assert Config(**GOOD | {"d_ff": 0, "skips": ("attn",)}).skips == ("attn", "mlp")
+    assert Config(**GOOD | {"d_ff": 0, "skips": (), "parallel": True}).skips == ()
 
 
 @given(configs())
@@ -88,7 +102,10 @@ def test_any_json_gives_a_config_or_one_line(values):
     [
         ([1], "expected an object of fields, not list"),
         ({"vocab": 1, "block": 1}, "d_model is missing"),
-        ({"vocab": 1, "block": 1, "d_model": 1, "d_modle": 2}, "no field 'd_modle'; the fields are activation, biases"),
+        (
+            {"vocab": 1, "block": 1, "d_model": 1, "d_modle": 2},
+            "no field 'd_modle'; the fields are activation, attention",
+        ),
     ],
 )
 def test_json_of_something_else_is_refused(values, complaint):

@@ -100,6 +100,12 @@ ALL_KINDS = [
     {"norm": "rms", "place": "post", "positions": "rotary", "causal": False},
     {"norm": "layer", "place": "post", "positions": "sinusoid"},
     {"norm": "rms", "positions": "rotary", "gated": True, "kv_heads": 1},
+    {"norm": "rms", "attention": "linear", "kv_heads": 1},
+    {"norm": "rms", "attention": "least-squares", "ridge": 0.3, "kv_heads": 1},
+    {"norm": "rms", "attention": "least-squares", "causal": False},
+    {"norm": "rms", "parallel": True},
+    {"norm": "rms", "parallel": True, "skips": ()},
+    {"norm": "none", "skips": ("mlp",), "positions": "rotary"},
 ]
 
 
@@ -174,6 +180,21 @@ def test_autograd_gives_the_slope_of_the_reference(case):
 
     h = 1e-6
     assert slope == pytest.approx((loss(h) - loss(-h)) / (2 * h), rel=1e-4, abs=1e-4)
+
+
+def test_hard_attention_has_no_gradient_by_queries_and_keys():
+    config = configs_of({"attention": "hard"})
+    weights = torch_engine.tensors(random_model(config), torch.float64, grad=True)
+    torch_engine.compute(config, weights, [1, 2, 3, 4])[0].square().sum().backward()
+    for layer in weights["layers"]:
+        assert all(not layer[name].grad.any() for name in ("W_Q", "W_K", "b_Q", "b_K"))
+        assert layer["W_V"].grad.any()
+
+
+def test_a_ridge_too_small_for_the_precision_is_refused():
+    config = configs_of({"attention": "least-squares", "ridge": 1e-12})
+    with pytest.raises(HandloomError, match="ridge=1e-12 is too small beside the keys"):
+        torch_engine.forward(random_model(config, scale=3.0).astype(np.float32), [1, 2, 3, 4, 5])
 
 
 def test_gradients_reach_activations_through_edits():

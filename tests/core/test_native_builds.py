@@ -10,12 +10,12 @@ import torch.nn.functional as F
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from draws import assert_close, configs
+from draws import STANDARD, assert_close, configs
 from handloom.core import Config, HandloomError, Model, Vocab, generate, native, reference, torch_engine
 from handloom.core import params as parameters
 from handloom.core.native.library import builds, reason_missing
 from handloom.learn import train
-from handloom.learn.batches import pad
+from handloom.learn.batches import padded_batch
 from handloom.learn.data import NOTHING, Strings
 from handloom.learn.learner import Transformer
 from handloom.learn.native_trainer import NativeTrainer
@@ -42,7 +42,7 @@ def covered(draw, **fixed):
     """Configs of the standard family, with sizes on both sides of the vectors' and the tiles'."""
     sizes = st.one_of(st.integers(1, 9), st.sampled_from([12, 15, 16, 17, 31, 33, 40]))
     positions = draw(st.sampled_from(["table", "sinusoid", "none"]))
-    config = draw(configs(causal=True, positions=positions, eps=1e-3, gated=False, kv_heads=0))
+    config = draw(configs(causal=True, positions=positions, eps=1e-3, gated=False, kv_heads=0, **STANDARD))
     values = config.to_json() | {
         "vocab": draw(sizes),
         "block": draw(st.sampled_from([1, 2, 7, 13, 30, 61])),
@@ -73,7 +73,7 @@ def model_of(config, seed=0):
 def torch_gradient(config, arrays, strings, rows, dtype=torch.float64):
     """The mean loss per token and its gradient."""
     p = {name: torch.tensor(a, dtype=dtype, requires_grad=True) for name, a in arrays.items()}
-    batch = pad(strings, np.array(rows))
+    batch = padded_batch(strings, np.array(rows))
     logits = torch_engine.compute(config, parameters.unflatten(config, dict(p)), batch.inputs)[0]
     loss = F.cross_entropy(logits.flatten(0, 1), torch.tensor(batch.targets).flatten(), ignore_index=-1)
     loss.backward()
@@ -148,7 +148,7 @@ def test_a_hundred_steps_of_both_engines_stay_together(place, norm):
     assert [run.choice.name for run in runs] == ["native", "torch"]
     assert isinstance(runs[0].trainer, NativeTrainer)
     assert isinstance(runs[1].trainer, TorchTrainer)
-    start = Transformer(runs[0].learner.transformer.config).start(0)
+    start = Transformer(runs[0].learner.config).start(0)
     one, two = (
         np.concatenate([(run.trainer.arrays()[n] - a).ravel() for n, a in start.items() if not n.endswith("b_K")])
         for run in runs

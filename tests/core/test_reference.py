@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from draws import assert_close, models_and_tokens, random_model
+from draws import STANDARD, assert_close, models_and_tokens, random_model, with_config
 from handloom.core import Config, HandloomError, reference, torch_engine, trace
 from handloom.core.reference import Past, forward, sinusoid, turn_pairs
 
@@ -36,7 +36,7 @@ def book_decoder(tokens, p, eps=1e-10):
 
 
 BOOK = {"norm": "layer", "place": "pre", "activation": "relu", "positions": "table", "causal": True, "tied": True}
-BOOK |= {"gated": False, "kv_heads": 0}
+BOOK |= {"gated": False, "kv_heads": 0, **STANDARD}
 
 
 @given(models_and_tokens(**BOOK, biases=("mlp",), eps=1e-20))
@@ -123,6 +123,99 @@ def test_a_gate_multiplies_each_neuron():
     assert_close(seen["0.mlp_out"], out, 1e-12)
 
 
+@given(models_and_tokens(attention="linear", layers=1, heads=4))
+@settings(max_examples=50)
+def test_linear_attention_takes_the_scores_themselves(case):
+    """In a causal model z is the query times the sum of kᵀ v so far: a recurrent state of fixed size."""
+    model, tokens = case
+    _, seen = forward(model, tokens, want="*")
+    turned = "rot_" if model.config.positions == "rotary" else ""
+    q, k, v = seen[f"0.{turned}q"], seen[f"0.{turned}k"], seen["0.v"]
+    k, v = (reference.for_each_head(model.config, one) for one in (k, v))
+    products = np.cumsum(k[..., None] * v[..., None, :], axis=-3)  # (H, T, K, K)
+    if not model.config.causal:
+        products = np.broadcast_to(products[:, -1:], products.shape)
+    z = np.einsum("htk,htkj->htj", q, products) / math.sqrt(model.config.d_head)
+    assert_close(seen["0.z"], z, 1e-10)
+
+
+@given(models_and_tokens(attention="least-squares", layers=1, heads=4))
+@settings(max_examples=50)
+def test_least_squares_attention_is_ridge_regression_of_values_on_keys(case):
+    """Its pattern is q (KᵀK + ridge I)⁻¹ k, with the keys that a position sees and without 1/√K."""
+    model, tokens = case
+    config = model.config
+    _, seen = forward(model, tokens, want="*")
+    turned = "rot_" if config.positions == "rotary" else ""
+    q, k, v = seen[f"0.{turned}q"], seen[f"0.{turned}k"], seen["0.v"]
+    for h in range(config.heads):
+        for t in range(len(tokens)):
+            n = t + 1 if config.causal else len(tokens)
+            keys, values = k[h // config.per_group, :n], v[h // config.per_group, :n]
+            inverse = np.linalg.inv(keys.T @ keys + config.ridge * np.eye(config.d_head))
+            assert_close(seen["0.pattern"][h, t, :n], q[h, t] @ inverse @ keys.T, 1e-9)
+            weights = np.linalg.lstsq(  # the regression itself, with rows that pull the weights to 0
+                np.vstack([keys, math.sqrt(config.ridge) * np.eye(config.d_head)]),
+                np.vstack([values, np.zeros((config.d_head, config.d_head))]),
+                rcond=None,
+            )[0]
+            assert_close(seen["0.z"][h, t], q[h, t] @ weights, 1e-8)
+
+
+def test_the_largest_scores_of_hard_attention_share_equally():
+    """Scores that only rounding makes different are equal; what is larger by a ten-thousandth is not."""
+    scores = np.array(
+        [[1.0, 3.0, 3.0, -9.0], [0.3, 0.1 + 0.2, 0.0, 0.1], [5.0, 5.0005, 1.0, 2.0], [0.0, 0.0, 0.0, 0.0]]
+    )
+    wanted = [[0.0, 0.5, 0.5, 0.0], [0.5, 0.5, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], [0.25, 0.25, 0.25, 0.25]]
+    config = Config(vocab=2, block=4, d_model=2, layers=1, heads=1, d_head=2, attention="hard")
+    for dtype in (np.float32, np.float64):
+        assert_close(reference.pattern_of(config, scores.astype(dtype), scores, None), wanted, 1e-7)
+        found = torch_engine.pattern_tensor(config, torch.tensor(scores.astype(dtype)), torch.tensor(scores), None)
+        assert_close(found, wanted, 1e-7)
+    causal = reference.pattern_of(config, scores, scores, np.tri(4, dtype=bool))
+    assert_close(causal, [[1, 0, 0, 0], [0.5, 0.5, 0, 0], [0, 1, 0, 0], [0.25] * 4], 1e-12)
+
+
+def test_hard_attention_is_the_limit_of_softmax():
+    soft = random_model(Config(vocab=9, block=7, d_model=8, layers=1, heads=2, d_head=4, norm="none"), seed=1)
+    flat = {name: array * 1e6 if name.endswith(("W_Q", "b_Q")) else array for name, array in soft.flat.items()}
+    hard = soft.with_(config=with_config(soft, attention="hard"))
+    tokens = [3, 1, 4, 1, 5, 8, 2]
+    assert_close(forward(soft.with_(params=flat), tokens)[0], forward(hard, tokens)[0], 1e-9)
+
+
+@given(models_and_tokens())
+@settings(max_examples=60)
+def test_what_a_layer_writes_is_added_to_the_stream_or_replaces_it(case):
+    model, tokens = case
+    config = model.config
+    _, seen = forward(model, tokens, want="*")
+    for i in range(config.layers):
+        at = {name: seen[f"{i}.{name}"] for name in ("resid_pre", "attn_out", "mlp_out", "resid_post")}
+        if config.parallel:
+            kept = at["resid_pre"] if config.skips else 0.0
+            assert_close(kept + at["attn_out"] + at["mlp_out"], at["resid_post"], 1e-12)
+            assert f"{i}.resid_mid" not in seen
+            assert f"{i}.ln2" not in seen
+        elif config.place == "pre":
+            middle = at["resid_pre"] * ("attn" in config.skips) + at["attn_out"]
+            assert_close(seen[f"{i}.resid_mid"], middle, 1e-12)
+            assert_close(at["resid_post"], middle * ("mlp" in config.skips) + at["mlp_out"], 1e-12)
+
+
+def test_parallel_sublayers_read_one_norm():
+    """As in GPT-J: heads and neurons read ln1, and the neurons do not see what the heads write."""
+    config = Config(vocab=5, block=4, d_model=6, layers=1, heads=2, d_head=3, d_ff=7, parallel=True)
+    model = random_model(config)
+    _, seen = forward(model, [3, 1, 4], want="0.*")
+    p = model.params["layers"][0]
+    assert_close(seen["0.mlp_pre"], seen["0.ln1"] @ p["W_in"] + p["b_in"], 1e-12)
+    assert_close(seen["0.q"], reference.project(seen["0.ln1"][None], p["W_Q"], p["b_Q"]), 1e-12)
+    _, edited = forward(model, [3, 1, 4], want="0.mlp_out", edits={"0.attn_out": 0.0})
+    assert np.array_equal(edited["0.mlp_out"], seen["0.mlp_out"])
+
+
 def test_keys_and_values_that_heads_share_are_cached_once():
     config = Config(vocab=5, block=9, d_model=6, layers=1, heads=6, d_head=2, kv_heads=2)
     model, past = random_model(config), Past()
@@ -192,12 +285,14 @@ def test_a_run_that_goes_on_from_its_past_is_the_whole_run(case, data):
 
 @given(models_and_tokens())
 @settings(max_examples=50)
-def test_patterns_are_probabilities_and_results_add_up(case):
+def test_patterns_of_softmax_and_hard_attention_are_probabilities_and_results_add_up(case):
     model, tokens = case
     _, seen = forward(model, tokens, want="*")
     for i in range(model.config.layers if model.config.heads else 0):
         pattern = seen[f"{i}.pattern"]
-        assert_close(pattern.sum(-1), np.ones(pattern.shape[:-1]), 1e-12)
+        if model.config.averages:
+            assert_close(pattern.sum(-1), np.ones(pattern.shape[:-1]), 1e-12)
+            assert pattern.min() >= 0
         if model.config.causal:
             assert np.abs(np.triu(pattern, 1)).max(initial=0.0) == 0.0
         bias = model.params["layers"][i].get("b_O", 0.0)

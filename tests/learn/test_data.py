@@ -13,8 +13,8 @@ import handloom as hl
 from handloom.core import HandloomError, reference
 from handloom.core.reference import softmax
 from handloom.learn.api import SETTINGS, prepare, resume, train
-from handloom.learn.batches import NOTHING, pad
-from handloom.learn.data import Data, Strings, rows_of_step, split
+from handloom.learn.batches import padded_batch
+from handloom.learn.data import NOTHING, Data, Strings, rows_of_step, split
 from handloom.learn.evaluation import seed_at
 from handloom.learn.learner import config_for
 from handloom.learn.sampling import Sampling
@@ -34,7 +34,7 @@ def texts(task, strings):
 @pytest.mark.parametrize("seed", [0, 1])
 def test_no_held_out_string_is_trained_on_however_often_it_was_drawn(seed):
     task = task_named(FEW)
-    data = Data.of(task, 1000, seed)
+    data = Data.of(task, Settings(count=1000, seed=seed))
     train, held_out = set(texts(task, data.train)), set(texts(task, data.held_out))
     assert not train & held_out
     assert 1 <= len(held_out) <= 6
@@ -43,7 +43,7 @@ def test_no_held_out_string_is_trained_on_however_often_it_was_drawn(seed):
 
 
 def test_no_held_out_question_is_trained_on():
-    data = Data.of(task_named("addition:digits=1"), 500, seed=0)
+    data = Data.of(task_named("addition:digits=1"), Settings(count=500))
     asked = [{tuple(part.row(i)[0]) for i in range(len(part))} for part in (data.train, data.held_out)]
     assert not asked[0] & asked[1]
     assert 1 <= len(asked[1]) <= len(asked[0] | asked[1]) // 10
@@ -52,12 +52,12 @@ def test_no_held_out_question_is_trained_on():
 @pytest.mark.parametrize("fraction", [0.3, 0.5, 1.0])
 def test_with_a_fraction_that_part_of_all_inputs_is_trained_on_and_all_others_are_held_out(fraction):
     task = task_named("modular-addition:modulus=11")
-    data = Data.of(task, 0, 3, fraction)
+    data = Data.of(task, Settings(seed=3, fraction=fraction))
     train, held_out = ([part.row(i) for i in range(len(part))] for part in (data.train, data.held_out))
     assert len(train) == int(fraction * 121)
     assert sorted(asked for asked, _ in train + held_out) == sorted(task.every())  # each of them once
     assert all(answer == [(a + b) % 11] for (a, b, _), answer in train + held_out)
-    others = Data.of(task, 0, 4, 0.5).train
+    others = Data.of(task, Settings(seed=4, fraction=0.5)).train
     assert fraction == 1.0 or train != [others.row(i) for i in range(len(others))]
 
 
@@ -126,7 +126,7 @@ def test_a_run_that_does_not_note_its_data_is_refused_in_one_line(tmp_path):
     """The first version split otherwise, and noted nothing."""
     train(FEW, folder=tmp_path / "a", steps=2, every=2, **SMALL)
     about = Folder(tmp_path / "a").about()
-    assert about.pop("data") == Data.of(task_named(FEW), 200, 0).to_json()
+    assert about.pop("data") == Data.of(task_named(FEW), Settings(count=200)).to_json()
     (tmp_path / "a/run.json").write_text(json.dumps(about))
     with pytest.raises(HandloomError, match=r"run\.json is damaged: it has no data; start a new run"):
         resume(tmp_path / "a")
@@ -177,7 +177,7 @@ def test_the_loss_that_is_shown_is_that_of_the_reference_on_the_same_batches(tmp
 
 def loss_by_reference(training, step):
     rows, _ = rows_of_step(training.strings, training.settings.batch, training.settings.seed, step)
-    batch = pad(training.strings, rows)
+    batch = padded_batch(training.strings, rows)
     chances = softmax(reference.forward(training.model(), batch.inputs)[0])
     learned = batch.targets != NOTHING
     picked = np.take_along_axis(chances, np.where(learned, batch.targets, 0)[..., None], -1)[..., 0]
@@ -291,7 +291,7 @@ def test_what_goes_wrong_in_a_helper_is_told_at_the_line_that_imports_it(tmp_pat
 
 
 def test_width_is_d_model():
-    assert prepare(RULE, width=24, **{"count": 50}).learner.transformer.config.d_model == 24
+    assert prepare(RULE, width=24, **{"count": 50}).learner.config.d_model == 24
     with pytest.raises(HandloomError, match="width and d_model are two names for one size"):
         train(RULE, width=24, d_model=24)
     with pytest.raises(HandloomError, match="width: the kind bigram has no such size"):

@@ -5,6 +5,7 @@ import pytest
 import handloom as hl
 from handloom.learn.data import Data
 from handloom.learn.evaluation import Examiner
+from handloom.learn.settings import Settings
 
 VOCAB = hl.Vocab(("0", "1", "."), "", eos=".")
 
@@ -27,7 +28,7 @@ def copying(ended):
 def test_what_the_oracle_gives_is_the_answer_with_the_token_that_ends_it_or_without(ended):
     """A vocabulary may have a token for the end that the oracle leaves out: then the length tells where it ends."""
     task = copying(ended)
-    examiner = Examiner(task, Data.of(task, 20, 0).train)
+    examiner = Examiner(task, Data.of(task, Settings(count=20)).train)
     asked = [0, 1]
     right = task.oracle(asked)
     for output in ([0, 1, 2], [0, 1, 0], [0, 1, 1, 1]):

@@ -7,14 +7,19 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from command import output
 from handloom.core import Config, HandloomError, Model, native, reference, torch_engine
 from handloom.core import params as parameters
-from handloom.learn import Settings, steps
-from handloom.learn.batches import masked_lanes_of, pad
+from handloom.learn import Settings, resume, steps, train
+from handloom.learn.api import prepare
+from handloom.learn.batches import masked_lanes_of, padded_batch
 from handloom.learn.cells import Cells
-from handloom.learn.data import NOTHING, Strings
+from handloom.learn.data import NOTHING, Data, Strings, fresh_strings, keys
 from handloom.learn.learner import Transformer
+from handloom.learn.sampling import sample
 from handloom.learn.torch_trainer import TorchTrainer
+from handloom.tasks import task as task_named
+from training_runs import RULE, SMALL, TINY
 
 CONFIG = Config(vocab=5, block=9, d_model=16, layers=2, heads=2, d_head=8, d_ff=20)
 SHORT = Settings(steps=12, rate=1e-2, lanes=2)
@@ -43,7 +48,7 @@ def last(iterator):
 
 def test_padding_keeps_every_token_with_its_target():
     strings = replace(Strings.of([([], [1, 2, 3]), ([], [4])]), targets=np.array([0, NOTHING, 2, 3]))
-    batch = pad(strings, np.array([1, 0]))
+    batch = padded_batch(strings, np.array([1, 0]))
     assert batch.inputs.tolist() == [[4, 0, 0], [1, 2, 3]]
     assert batch.targets.tolist() == [[3, NOTHING, NOTHING], [0, NOTHING, 2]]
     assert batch.count == strings.predicted(np.array([1, 0])) == 3
@@ -176,3 +181,56 @@ def test_a_batch_that_cannot_be_trained_on_is_refused(drawn, said):
 def test_frozen_weights_that_do_not_exist_are_refused():
     with pytest.raises(HandloomError, match="no weights are called 'W_Z'"):
         steps(CONFIG, before, SHORT, frozen=["W_Z"])
+
+
+# fresh batches of a task
+
+
+@pytest.mark.parametrize("task", ["strings:length=1-6", "addition:digits=1"])
+def test_a_fresh_batch_holds_nothing_that_is_held_out(task):
+    data = Data.of(task_named(task), Settings(count=100, fresh=True))
+    assert len(data.held_out)
+    rng = np.random.default_rng(0)
+    strings = fresh_strings(task_named(task), data, 2000, rng)
+    drawn = set(keys(strings, data.asks))
+    assert not drawn & data.unseen
+    assert drawn - set(keys(data.strings, data.asks))  # what the stored set does not have
+    assert strings.lengths.max() <= data.strings.lengths.max()
+
+
+@pytest.mark.parametrize("choices", [{}, {"causal": False}], ids=["native", "masked"])
+def test_a_run_on_fresh_batches_resumes_as_if_never_stopped(choices, tmp_path):
+    how = {"fresh": True, "every": 10} | SMALL | choices
+    train(RULE, folder=tmp_path / "a", steps=15, **how)
+    more, whole = resume(tmp_path / "a", steps=30), train(RULE, steps=30, **how)
+    assert all((more.trainer.arrays()[name] == array).all() for name, array in whole.trainer.arrays().items())
+    assert all((more.trainer.moments()[name] == array).all() for name, array in whole.trainer.moments().items())
+    assert more.held_out_loss == whole.held_out_loss
+    stored = train(RULE, steps=30, **how | {"fresh": False})
+    assert not (stored.trainer.arrays()["W_E"] == whole.trainer.arrays()["W_E"]).all()
+    assert stored.data.held_out.ids.tolist() == whole.data.held_out.ids.tolist()
+
+
+def test_every_step_has_a_batch_of_its_own():
+    training = prepare(RULE, fresh=True, **SMALL)
+    first, again, other = (training.batch(step)[0].ids.tolist() for step in (0, 0, 1))
+    assert first == again != other
+
+
+def test_what_is_new_is_not_told_if_every_batch_is_drawn_anew(tmp_path):
+    train(RULE, folder=tmp_path / "a", steps=5, every=5, fresh=True, **SMALL)
+    found = sample(tmp_path / "a", 10)
+    assert found.success is not None
+    assert found.new is found.known is None
+
+
+def test_fresh_from_the_command_line(tmp_path):
+    output("learn", RULE, "--fresh", "--steps", 5, *TINY, "--out", "a", cwd=tmp_path)
+    assert '"fresh": true' in (tmp_path / "a/run.json").read_text()
+    (tmp_path / "few.txt").write_text("a\nb\n" * 10)
+    assert "fresh: a text file" in output("learn", "few.txt", "--fresh", *TINY, cwd=tmp_path, code=2)
+
+
+def test_fresh_and_fraction_are_refused():
+    with pytest.raises(HandloomError, match=r"fresh and fraction=0.5"):
+        Settings(fresh=True, fraction=0.5)

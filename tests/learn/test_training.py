@@ -15,7 +15,7 @@ from handloom.core import params as parameters
 from handloom.lab.talk import EXPERIMENTS
 from handloom.learn import stepper
 from handloom.learn.api import prepare, resume, train
-from handloom.learn.batches import hide, lanes_of, pad
+from handloom.learn.batches import hide, lanes_of, padded_batch
 from handloom.learn.data import NOTHING, Strings, collect, rows_of_step
 from handloom.learn.learner import Transformer, config_for
 from handloom.learn.sampling import sample
@@ -36,7 +36,7 @@ def some_strings(count=40, seed=0):
 
 def test_padding_keeps_every_token_and_asks_for_each_but_what_is_given():
     strings = Strings.of([([7], [1, 2, 7]), ([7, 3], [4])])
-    batch = pad(strings, np.array([1, 0]))
+    batch = padded_batch(strings, np.array([1, 0]))
     assert batch.inputs.tolist() == [[7, 3, 4], [7, 1, 2]]
     assert batch.targets.tolist() == [[NOTHING, 4, NOTHING], [1, 2, 7]]
     assert batch.count == 4
@@ -66,7 +66,7 @@ def test_a_step_in_lanes_has_the_gradient_of_the_whole_batch():
     for lanes in (1, 2):
         trainer = TorchTrainer(network, arrays, Settings(lanes=lanes, clip=0.0, rate=0.0))
         loss, count = trainer.step(strings, rows, None, 0.0)
-        batch = pad(strings, rows)
+        batch = padded_batch(strings, rows)
         p = {n: torch.tensor(a, dtype=torch.float64, requires_grad=True) for n, a in arrays.items()}
         logits, _ = torch_engine.compute(config, parameters.unflatten(config, dict(p)), batch.inputs)
         right = F.cross_entropy(logits.flatten(0, 1), torch.tensor(batch.targets).flatten(), ignore_index=NOTHING)
@@ -93,7 +93,7 @@ def test_a_step_is_that_of_torch_adamw_with_clipping_and_decay_of_matrices_alone
     for step in range(3):
         rows, _ = rows_of_step(strings, 8, seed=0, step=step)
         trainer.step(strings, rows, None, 0.01)
-        batch = pad(strings, rows)
+        batch = padded_batch(strings, rows)
         logits, _ = torch_engine.compute(config, parameters.unflatten(config, dict(leaves)), batch.inputs)
         loss = F.cross_entropy(logits.flatten(0, 1), torch.tensor(batch.targets).flatten(), ignore_index=NOTHING)
         adam.zero_grad()
@@ -447,7 +447,7 @@ def learnt_of(training):
 
 def test_the_longest_question_fits_also_if_it_was_not_drawn():
     training = prepare("gcd", count=100)
-    assert training.learner.transformer.config.block >= len("+1000+1000=+1000")
+    assert training.learner.config.block >= len("+1000+1000=+1000")
 
 
 def test_a_masked_model_is_not_told_how_many_tokens_to_say(tmp_path):

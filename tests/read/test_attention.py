@@ -5,11 +5,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import handloom as hl
 from draws import configs, random_model, trained_like
 from handloom.core import Config, HandloomError, reference
-from handloom.read import mean_attention, strings_for
+from handloom.read import edge_attribution, mean_attention, strings_for
+from handloom.read.graph import Graph
+from handloom.read.inputs import PairBatch
 from handloom.tasks import task as task_named
 from handloom.tasks import task_of
+from handloom.view.figures.attention import draw_attention
 from handloom.write import program
 
 
@@ -72,3 +76,33 @@ def test_strings_come_from_the_model_or_from_its_task():
     assert sum(int(adder.vocab.decode(row).split("=")[1]) for row in asked) > 0
     with pytest.raises(HandloomError, match="no token to begin with, and its task is not known; give texts"):
         strings_for(random_model(Config(vocab=3, block=4, d_model=4)), None, 5, seed=0)
+
+
+@pytest.mark.parametrize("attention", ["linear", "least-squares"])
+def test_patterns_that_are_no_shares_are_refused_where_shares_are_meant(attention):
+    model = random_model(Config(vocab=5, block=6, d_model=4, layers=1, heads=2, d_head=2, attention=attention))
+    for look in (hl.read.heads, lambda one: hl.read.match_heads(one, one)):
+        with pytest.raises(HandloomError, match=f"patterns of {attention} attention are no shares"):
+            look(model)
+    patterns = mean_attention(model, [[1, 2, 3], [4, 0, 1]])
+    with pytest.raises(HandloomError, match=r"are no shares \(expected 0 to 1"):
+        draw_attention(patterns * 10 - 1, "x.png")
+
+
+def test_what_needs_a_stream_that_is_a_sum_refuses_sublayers_without_skips():
+    config = Config(vocab=5, block=6, d_model=4, layers=1, heads=2, d_head=2, skips=())
+    model = random_model(config)
+    for look in (lambda: hl.read.shares(model, [1, 2]), lambda: hl.read.paths(model, [1, 2]), lambda: Graph(model)):
+        with pytest.raises(HandloomError, match="sublayers without skips replace the stream"):
+            look()
+    with pytest.raises(HandloomError, match="circuits: sublayers without skips replace the stream"):
+        hl.read.head_circuits(model)
+
+
+def test_what_needs_other_attention_says_so():
+    sizes = {"vocab": 5, "block": 6, "d_model": 4, "layers": 1, "heads": 2, "d_head": 2}
+    squares, hard = (random_model(Config(**sizes, attention=kind)) for kind in ("least-squares", "hard"))
+    with pytest.raises(HandloomError, match="shares: least-squares attention reads its keys twice"):
+        hl.read.shares(squares, [1, 2, 3])
+    with pytest.raises(HandloomError, match="hard attention has no gradient through its pattern"):
+        edge_attribution(hard, PairBatch(*np.zeros((3, 1, 4), int)))

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import handloom as hl
-from draws import assert_close, configs, random_model
+from draws import STANDARD, assert_close, configs, random_model
 from handloom.core import generate, reference
 from handloom.core.config import CHOICES
 from handloom.core.decoding import check_steps
@@ -167,7 +167,7 @@ def test_a_trained_run_does_the_same_in_transformers(here, transformers, task):
     assert texts_of(theirs, tokenizer, model, [text]) == [model(text)]
 
 
-FITTING = {"place": "pre", "causal": True, "gated": False}
+FITTING = {"place": "pre", "causal": True, "gated": False, **STANDARD}
 
 
 @given(st.data(), st.sampled_from(["table", "sinusoid", "none"]), st.integers(0, 2**32 - 1))

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 
 import handloom as hl
 from command import modules_after
-from draws import assert_close, models_and_tokens, random_model, with_config
+from draws import assert_close, models_and_tokens, not_least_squares, random_model, with_config
 from handloom.core import Config, HandloomError, Model, Vocab, params, reference, sites
 from handloom.share.onnx_check import check_onnx, differs, margins, rounding_of_logits
 from handloom.share.onnx_file import onnx_bytes, write_onnx
@@ -48,9 +48,9 @@ def run(session, rows):
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE)
-@given(case=models_and_tokens())
+@given(case=models_and_tokens().filter(not_least_squares))
 @settings(max_examples=30)
-def test_every_site_of_every_config_is_as_in_a_trace(dtype, case):
+def test_every_site_of_every_config_but_least_squares_is_as_in_a_trace(dtype, case):
     model, tokens = case
     model = model.astype(dtype)
     outputs = run(session_of(model, "*"), [tokens])

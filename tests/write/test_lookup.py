@@ -13,7 +13,7 @@ import pytest
 
 from handloom.core import HandloomError, Model, Vocab, count, generate, params, trace
 from handloom.lab import lookup_figure
-from handloom.lab.lookup_precision import QUICK, Precision, additive_scores, evaluate, measure, pool
+from handloom.lab.lookup_precision import QUICK, Precision, additive_scores, evaluate, pool, precision_of_run
 from handloom.lab.one_thread import THREADS
 from handloom.tasks import certify
 from handloom.tasks.lookup import Table, lookup, ngrams, random_table, table_task
@@ -202,7 +202,7 @@ def test_a_quick_evaluation_is_the_same_in_any_number_of_processes():
     results = evaluate(**QUICK, progress=lambda done, total: told.append((done, total)))
     assert told == [(i + 1, 24) for i in range(24)]
     case = results[-1]
-    assert case.runs == tuple(measure(case.entries, case.vocab, case.dims, 5, run) for run in range(2))
+    assert case.runs == tuple(precision_of_run(case.entries, case.vocab, case.dims, 5, run) for run in range(2))
     by = {(r.entries, r.vocab, r.dims): min(r.runs) for r in results}
     assert by[10, 10, 5] == by[10, 100, 5] == by[30, 100, 10] == 1
     assert max(r for result in results if result.dims == 2 for r in result.runs) < 0.5
@@ -234,7 +234,7 @@ def test_without_matplotlib_the_figure_says_what_to_install():
 def test_widths_at_which_ten_a_hundred_and_a_thousand_entries_fit():
     """The book needs 8, 13 and 33."""
     for entries, vocab, dims in [(10, 10, 5), (10, 1000, 5), (100, 10, 10), (100, 100, 6), (1000, 1000, 10)]:
-        assert measure(entries, vocab, dims, 5, 0) == 1, (entries, vocab)
+        assert precision_of_run(entries, vocab, dims, 5, 0) == 1, (entries, vocab)
 
 
 @pytest.mark.slow

@@ -51,13 +51,14 @@ def heatmap(
     handloom heatmap addition "045+078=012"
     """
     from handloom.core.finding import find
-    from handloom.read.attention import check_heads, mean_attention
+    from handloom.read.attention import check_averages, check_heads, mean_attention
     from handloom.read.heads import unused_on
     from handloom.view.figures.attention import draw_attention
 
     check_picture(output)
     chosen, folder = find(model)
     check_heads(chosen)
+    check_averages(chosen, "heatmap")
     layers, heads = pick("layer", layer, chosen.config.layers), pick("head", head, chosen.config.heads)
     task = task_if_known(chosen, folder)
     rows = strings(chosen, task, texts, samples, seed)

@@ -21,7 +21,8 @@ def lab(
     full: Annotated[bool, typer.Option("--full", help="In minutes, and keep the record.")] = False,
     seeds: Annotated[int, typer.Option(help="Seeds; a verdict takes 3.", min=1)] = 3,
     judge: Annotated[
-        str | None, typer.Option(help="Of backgammon: gnubg, or a file with pubeval's weights.", show_default=False)
+        str | None,
+        typer.Option(help="Of backgammon: gnubg, pubeval's weights or a record (.json).", show_default=False),
     ] = None,
     records: Annotated[Path, typer.Option(help="The folder of records.")] = Path("docs/lab"),
     output: Annotated[
@@ -44,6 +45,9 @@ def lab(
         return
     from handloom.core import HandloomError
 
+    if name is not None and (row := repeated(name)):
+        print_json(row) if as_json else print(f"{told(row)}\n{row['verdict']}; {again(name)}")
+        return
     if quick and full:
         raise HandloomError("--quick and --full are two sizes (expected one of them); leave out the other")
     names = chosen(name, group, records if missing else None)
@@ -75,6 +79,19 @@ def told(row: dict[str, Any]) -> str:
     if "why" in row:
         return f"{row['claim']}\n→ {row['why']}"
     return f"{row['claim']} ({row['said']})" + (f"\n→ {row['found']}" if row["found"] else "")
+
+
+def repeated(name: str) -> dict[str, Any] | None:
+    """The row of a claim whose experiment takes hours and was run once."""
+    from handloom.lab.table import stored_rows
+
+    return next((row for row in stored_rows() if row["name"] == name and row["group"] == "repeated"), None)
+
+
+def again(name: str) -> str:
+    if name == "isosceles":
+        return "run it again, in minutes, with: python -m handloom.lab.wagner"
+    return f"run it again, in an hour or more, with: handloom learn {name}"
 
 
 def chosen(name: str | None, group: str | None, records: Path | None) -> list[str]:
@@ -118,7 +135,7 @@ def run_all(
     from handloom.lab.running import conclusions
 
     found: list[tuple[Any, Any]] = []
-    with SlowProgress("runs") as progress:
+    with SlowProgress("percent done") as progress:
         for one, first in conclusions(names, range(seeds), not full, judge, progress=progress):
             panels = experiment(one.claim.name).picture(one.series)
             found.append((one, panels))

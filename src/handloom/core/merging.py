@@ -22,10 +22,11 @@ from handloom.core.transforms.changed import Flat, part
 def stack(first: Model, second: Model) -> Model:
     """Tokens enter the first model; the second takes the residual stream that the first leaves, instead of its own
     embeddings, and computes the logits. Exact: the logits are those of the second run with its stream set to the
-    first's. Two models that do not fit (different vocabulary, width, norms, activation, masks or rotary turns) raise an
-    error."""
+    first's. Two models that do not fit (different vocabulary, width, norms, activation, attention, masks or rotary
+    turns) raise an error."""
     first, second = level(first, second, "heads", "d_head", "d_ff")
     agree(first, second, "block", "d_model", "norm", "place", "eps", "activation", "gated", "causal")
+    agree_in_layers(first, second)
     if "rotary" in (first.config.positions, second.config.positions):
         agree(first, second, "positions", "rotary_base")
     if not (first.config.tied and second.config.tied and np.array_equal(first.params["W_E"], second.params["W_E"])):
@@ -42,6 +43,7 @@ def beside(first: Model, second: Model) -> Model:
         raise HandloomError("beside: a norm over both streams would mix them; both models must have norm='none'")
     first, second = level(store_positions(first), store_positions(second), "d_head")
     agree(first, second, "block", "layers", "activation", "gated", "causal", "positions")
+    agree_in_layers(first, second)
     if first.config.positions == "rotary":
         agree(first, second, "rotary_base")
     if not (first.config.tied and second.config.tied):
@@ -78,6 +80,17 @@ def agree(first: Model, second: Model, *fields: str) -> None:
         one, other = getattr(first.config, name), getattr(second.config, name)
         if one != other:
             raise HandloomError(f"the two models differ in {name}: {one!r} and {other!r}; it must be the same")
+
+
+def agree_in_layers(first: Model, second: Model) -> None:
+    agree(
+        first,
+        second,
+        "parallel",
+        "skips",
+        "attention",
+        *(["ridge"] if first.config.attention == "least-squares" else []),
+    )
 
 
 def shifted_layers(model: Model, by: int) -> Flat:

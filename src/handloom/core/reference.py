@@ -9,9 +9,12 @@ tokens into the residual stream, lets every layer add to it, and reads the logit
     logits = norm(x) @ W_U                               (T, V)   a score for every token that may come next
 
 (That is norm "pre"; with "post" a layer computes x = norm(x + attention(x)), x = norm(x + mlp(x)), and there is
-no norm at the end.) References: Vaswani et al. 2017 (the transformer), Xiong et al. 2020 (pre and post),
-Zhang and Sennrich 2019 (RMS norm), Shazeer 2020 (gated MLPs), Su et al. 2021 (rotary positions), Elhage et al. 2021
-(the residual stream), Ainslie et al. 2023 (keys and values that groups of heads share).
+no norm at the end. Parallel sublayers compute y = norm(x), x = x + attention(y) + mlp(y). A sublayer without a skip
+replaces x instead of adding to it.) References: Vaswani et al. 2017 (the transformer), Xiong et al. 2020 (pre and
+post), Zhang and Sennrich 2019 (RMS norm), Shazeer 2020 (gated MLPs), Su et al. 2021 (rotary positions), Elhage et al.
+2021 (the residual stream), Wang and Komatsuzaki 2021 (parallel sublayers), Ainslie et al. 2023 (keys and values that
+groups of heads share), Katharopoulos et al. 2020 (linear attention), Garnelo and Czarnecki 2023 (least-squares
+attention), Hahn 2020 (hard attention).
 
 Every named value goes through `tap`, which records it if the caller wants it and replaces it if the caller
 edits it; `sites.py` lists the names. Arrays may have any batch dimensions in front of the shapes noted.
@@ -32,7 +35,7 @@ import numpy as np
 
 from handloom.core.arrays import Array
 from handloom.core.checks import check_tokens
-from handloom.core.config import Config
+from handloom.core.config import Config, Skip
 from handloom.core.model import Model
 from handloom.core.params import Params
 from handloom.core.trace import Edits, Tap, Trace, Want
@@ -71,18 +74,26 @@ def forward(
 
 
 def transformer_layer(config: Config, p: Params, x: Array, i: int, tap: Tap, past: "Past | None") -> Array:
-    """Attention, then the MLP; each reads the residual stream and adds to it."""
+    """Attention, then the MLP, or both at once; each reads the residual stream and adds to it."""
     ln1, ln2 = p.get("ln1"), p.get("ln2")
     x = tap(f"{i}.resid_pre", x)
-    if config.place == "pre":
-        x = x + attention(config, p, norm(config, ln1, x, f"{i}.ln1", tap), i, tap, past)
+    if config.parallel:
+        y = norm(config, ln1, x, f"{i}.ln1", tap)
+        x = kept(config, "attn", x) + attention(config, p, y, i, tap, past) + mlp(config, p, y, i, tap)
+    elif config.place == "pre":
+        x = kept(config, "attn", x) + attention(config, p, norm(config, ln1, x, f"{i}.ln1", tap), i, tap, past)
         x = tap(f"{i}.resid_mid", x)
-        x = x + mlp(config, p, norm(config, ln2, x, f"{i}.ln2", tap), i, tap)
+        x = kept(config, "mlp", x) + mlp(config, p, norm(config, ln2, x, f"{i}.ln2", tap), i, tap)
     else:
-        x = norm(config, ln1, x + attention(config, p, x, i, tap, past), f"{i}.ln1", tap)
+        x = norm(config, ln1, kept(config, "attn", x) + attention(config, p, x, i, tap, past), f"{i}.ln1", tap)
         x = tap(f"{i}.resid_mid", x)
-        x = norm(config, ln2, x + mlp(config, p, x, i, tap), f"{i}.ln2", tap)
+        x = norm(config, ln2, kept(config, "mlp", x) + mlp(config, p, x, i, tap), f"{i}.ln2", tap)
     return tap(f"{i}.resid_post", x)
+
+
+def kept(config: Config, part: Skip, x: Any) -> Any:
+    """The stream that a sublayer adds to; nothing if it has no skip."""
+    return x if part in config.skips else 0.0
 
 
 def norm(config: Config, p: Params | None, x: Array, site: str, tap: Tap) -> Array:
@@ -113,10 +124,10 @@ def attention(config: Config, p: Params, x: Array, i: int, tap: Tap, past: "Past
             k, v = past.extend(i, k, v)  # (G, S, K): all so far
         k, v = for_each_head(config, k), for_each_head(config, v)  # (H, S, K)
         scores = tap(f"{i}.scores", q @ np.swapaxes(k, -1, -2) / math.sqrt(config.d_head))  # (H, T, S)
+        seen = None  # all positions
         if config.causal and scores.shape[-2] > 1:
-            seen = np.arange(scores.shape[-1]) <= start + np.arange(scores.shape[-2])[:, None]
-            scores = np.where(seen, scores, -np.inf)
-        pattern = tap(f"{i}.pattern", softmax(scores))
+            seen = np.arange(scores.shape[-1]) <= start + np.arange(scores.shape[-2])[:, None]  # (T, S)
+        pattern = tap(f"{i}.pattern", pattern_of(config, scores, k, seen))
         z = tap(f"{i}.z", pattern @ v)  # (H, T, K)
         result = tap(f"{i}.result", z @ p["W_O"])  # (H, T, D)
         out = result.sum(-3) + p.get("b_O", 0.0)
@@ -150,9 +161,50 @@ def for_each_head(config: Config, x: Array) -> Array:
     return np.repeat(x, config.per_group, axis=-3) if config.kv_heads else x
 
 
+def pattern_of(config: Config, scores: Array, k: Array, seen: Array | None) -> Array:
+    """How much each position takes from each that it sees, (H, T, S); nothing from the others.
+
+    softmax         exp(scores), divided by their sum
+    linear          the scores themselves
+    least-squares   q_t (Kᵀ K + ridge · I)⁻¹ k_s, where K has the keys that t sees
+    hard            equal shares of the largest score, and 0 elsewhere"""
+    if config.attention == "linear":
+        return scores if seen is None else np.where(seen, scores, 0.0)
+    if config.attention == "least-squares":
+        return least_squares(config, scores, k, seen)
+    if seen is not None:
+        scores = np.where(seen, scores, -np.inf)
+    return softmax(scores) if config.attention == "softmax" else largest_share(scores)
+
+
 def softmax(scores: Array) -> Array:
     weights = np.exp(scores - scores.max(-1, keepdims=True))
     return weights / weights.sum(-1, keepdims=True)
+
+
+TIE = 1e-5  # scores are equal if they differ by less, as a share of the largest size of a score that the position sees
+
+
+def largest_share(scores: Array) -> Array:
+    """Hard attention: the largest scores share equally. Those that rounding makes different count as equal."""
+    size = np.abs(np.where(np.isfinite(scores), scores, 0.0)).max(-1, keepdims=True)
+    largest = (scores >= scores.max(-1, keepdims=True) - TIE * size).astype(scores.dtype)
+    return largest / largest.sum(-1, keepdims=True)
+
+
+def least_squares(config: Config, scores: Array, k: Array, seen: Array | None) -> Array:
+    """Ridge regression of the values on the keys, asked at the query: z_t = q_t (Kᵀ K + ridge · I)⁻¹ Kᵀ V.
+
+    Computed as q_t Kᵀ (K Kᵀ + ridge · I)⁻¹ V, which is equal, for q_t Kᵀ are the scores (without their 1/√K): so what
+    replaces the scores counts."""
+    T, S = scores.shape[-2:]
+    products = scores * math.sqrt(config.d_head)
+    pattern = np.zeros_like(scores)
+    for t, n in enumerate([S] * T if seen is None else seen.sum(-1)):  # position t sees the first n
+        keys = k[..., :n, :]
+        gram = keys @ np.swapaxes(keys, -1, -2) + config.ridge * np.eye(n, dtype=keys.dtype)
+        pattern[..., t, :n] = np.linalg.solve(gram, products[..., t, :n, None])[..., 0]
+    return pattern
 
 
 erf = np.frompyfunc(math.erf, 1, 1)

@@ -7,7 +7,8 @@ if there is one. Same sites, same edits.
 
 It differs from the reference only in method: queries, keys and values come out of one matrix product, attention is
 PyTorch's fused kernel unless its scores or pattern are wanted, keys and values that heads share are not repeated, and
-the product with W_O sums over heads.
+the product with W_O sums over heads. Hard attention has no gradient through its pattern: that is constant almost
+everywhere.
 """
 
 import ctypes
@@ -31,7 +32,9 @@ from handloom.core.config import Config
 from handloom.core.errors import HandloomError
 from handloom.core.model import Model
 from handloom.core.params import Params
+from handloom.core.reference import kept
 from handloom.core.torch_past import Past
+from handloom.core.torch_patterns import pattern_tensor
 from handloom.core.trace import Edits, Tap, Trace, Want
 
 
@@ -102,14 +105,18 @@ def transformer_layer(
 ) -> Tensor:
     ln1, ln2 = p.get("ln1"), p.get("ln2")
     x = tap(f"{i}.resid_pre", x)
-    if config.place == "pre":
-        x = x + attention(config, p, normed(config, ln1, x, f"{i}.ln1", tap), i, tap, past)
+    if config.parallel:
+        y = normed(config, ln1, x, f"{i}.ln1", tap)
+        x = kept(config, "attn", x) + attention(config, p, y, i, tap, past)
+        x = at_end(x, last) + mlp(config, p, at_end(y, last), i, tap)
+    elif config.place == "pre":
+        x = kept(config, "attn", x) + attention(config, p, normed(config, ln1, x, f"{i}.ln1", tap), i, tap, past)
         x = at_end(tap(f"{i}.resid_mid", x), last)
-        x = x + mlp(config, p, normed(config, ln2, x, f"{i}.ln2", tap), i, tap)
+        x = kept(config, "mlp", x) + mlp(config, p, normed(config, ln2, x, f"{i}.ln2", tap), i, tap)
     else:
-        x = normed(config, ln1, x + attention(config, p, x, i, tap, past), f"{i}.ln1", tap)
+        x = normed(config, ln1, kept(config, "attn", x) + attention(config, p, x, i, tap, past), f"{i}.ln1", tap)
         x = at_end(tap(f"{i}.resid_mid", x), last)
-        x = normed(config, ln2, x + mlp(config, p, x, i, tap), f"{i}.ln2", tap)
+        x = normed(config, ln2, kept(config, "mlp", x) + mlp(config, p, x, i, tap), f"{i}.ln2", tap)
     return tap(f"{i}.resid_post", x)
 
 
@@ -166,24 +173,23 @@ def fused_weights(p: Params) -> tuple[Tensor, Tensor | None]:
 
 
 def attend(config: Config, q: Tensor, k: Tensor, v: Tensor, i: int, tap: Tap, past: Past | None) -> Tensor:
-    """softmax(q·k / √K) · v over the positions each may see.
+    """The pattern of q·k / √K, times v, over the positions each may see.
 
-    PyTorch's fused kernel computes it, unless the inside is wanted or edited, or a past is continued by one token: for
-    single queries the kernel was measured slower than two products."""
+    PyTorch's fused kernel computes it for softmax, unless the inside is wanted or edited, or a past is continued by one
+    token: for single queries the kernel was measured slower than two products."""
     mask = None
     first = past is None or past.total == q.shape[-2]  # nothing came before: q, k and v are all there is
     if past:
         k, v, mask = past.extend(i, k, v)
-    if (first or q.shape[-2] > 1) and not tap.touches(f"{i}.scores", f"{i}.pattern"):
+    fused = config.attention == "softmax" and (first or q.shape[-2] > 1)
+    if fused and not tap.touches(f"{i}.scores", f"{i}.pattern"):
         seen = None if first else mask
         causal = config.causal and first
         return F.scaled_dot_product_attention(q, k, v, seen, is_causal=causal, enable_gqa=bool(config.kv_heads))
     scores = tap(f"{i}.scores", by_group(q / math.sqrt(config.d_head), k.transpose(-1, -2)))  # (B, H, T, S)
     if config.causal and past is None:
         mask = torch.ones(scores.shape[-2:], dtype=torch.bool, device=q.device).tril()
-    if mask is not None:
-        scores = scores.masked_fill(~mask, -torch.inf)
-    return by_group(tap(f"{i}.pattern", scores.softmax(-1)), v)
+    return by_group(tap(f"{i}.pattern", pattern_tensor(config, scores, k, mask)), v)
 
 
 def by_group(x: Tensor, y: Tensor) -> Tensor:

@@ -28,7 +28,7 @@ OURS, THEIRS, GREY = "#1f5fa8", "#cc6600", "#666666"  # random rotations, sinuso
 
 
 @dataclass(frozen=True)
-class Finding:
+class BookNumber:
     """A number of the book, and what came out here. `file` is the picture that shows it, if one does."""
 
     figure: str
@@ -38,7 +38,7 @@ class Finding:
     file: str = ""
 
 
-def figures(folder: str | Path, progress: Progress | None = None) -> list[Finding]:
+def figures(folder: str | Path, progress: Progress | None = None) -> list[BookNumber]:
     """Draw all figures into the folder, which is made if it is not there, and check the book's numbers."""
     make_figure()  # raises at once if Matplotlib is missing
     place = Path(folder)
@@ -46,7 +46,7 @@ def figures(folder: str | Path, progress: Progress | None = None) -> list[Findin
         place.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise HandloomError(f"{place} cannot be made: {error.strerror}; choose another folder") from error
-    findings: list[Finding] = []
+    findings: list[BookNumber] = []
     for done, (name, draw) in enumerate(FIGURES.items()):
         if progress:
             progress(done, len(FIGURES))
@@ -59,7 +59,7 @@ def figures(folder: str | Path, progress: Progress | None = None) -> list[Findin
     return findings
 
 
-Drawn = tuple[Any, list[Finding]]  # a Matplotlib Figure
+Drawn = tuple[Any, list[BookNumber]]  # a Matplotlib Figure
 
 
 def figure_2(file: str) -> Drawn:
@@ -71,20 +71,20 @@ def figure_2(file: str) -> Drawn:
     own = softmax(encoding @ encoding.T).diagonal()
     words = f"{own.min():.4f} at the least, {own[1:-1].max():.4f} at most inside, {own[0]:.4f} at the two ends"
     return picture, [
-        Finding("7.2, 7.5", "equals the reversed rotation", f"largest difference {away:.1g}", away < 1e-12, file),
-        Finding("7.2.1", "softmax(MMᵀ)ᵢᵢ ≈ 0.77 (64 in 128)", words, round(float(own.min()), 2) == 0.77, file),
+        BookNumber("7.2, 7.5", "equals the reversed rotation", f"largest difference {away:.1g}", away < 1e-12, file),
+        BookNumber("7.2.1", "softmax(MMᵀ)ᵢᵢ ≈ 0.77 (64 in 128)", words, round(float(own.min()), 2) == 0.77, file),
         hard_attention(),
         *free_space(encoding, file),
     ]
 
 
-def hard_attention() -> Finding:
+def hard_attention() -> BookNumber:
     """Two dimensions, 256 positions, queries a million times as large."""
     encoding = encodings.sinusoidal(256, 2)
     products = encoding @ encoding.T
     gap = 1 - (products - 2 * np.eye(256)).max()
     kept = softmax(1e6 * products / np.sqrt(2)).diagonal().min()
-    return Finding(
+    return BookNumber(
         "7.2.1",
         "2 dimensions, 256 positions and N = 1,000,000 make hard attention",
         f"next best position is {gap:.2g} behind, times N: weight {kept:.4f} on the right one",
@@ -92,21 +92,21 @@ def hard_attention() -> Finding:
     )
 
 
-def free_space(encoding: Array, file: str) -> Iterator[Finding]:
+def free_space(encoding: Array, file: str) -> Iterator[BookNumber]:
     """Padding dimensions of 64 positions in 128 dimensions with noise 1e-3."""
     count = encodings.standard_padding_dimension(encoding)
-    yield Finding("7.11", "sinusoidal: standard padding dimension 16", str(count), count == 16, file)
+    yield BookNumber("7.11", "sinusoidal: standard padding dimension 16", str(count), count == 16, file)
     least, most = encodings.euclidean_standard_padding_dimension(encoding)
     book = "lemma 7.2: so it is 16 by definition 7.7 (lengths Euclidean)"
-    yield Finding("7.7", book, within(least, most), least <= 16 <= most, file)
+    yield BookNumber("7.7", book, within(least, most), least <= 16 <= most, file)
     drawn = [encodings.random_rotation_encoding(64, 128, seed) for seed in range(10 * SEEDS)]
     counts = [encodings.standard_padding_dimension(one) for one in drawn]
     none = counts.count(0)
     words = f"0 in {none} of {len(drawn)} draws, at most {max(counts)}"
-    yield Finding("7.11", "random rotation: standard padding dimension 0", words, none > 9 * SEEDS)
+    yield BookNumber("7.11", "random rotation: standard padding dimension 0", words, none > 9 * SEEDS)
     theirs, ours = encodings.padding_dimension(encoding), encodings.padding_dimension(drawn[0])
     words = f"in any subspace: sinusoidal {within(*theirs)}, random {within(*ours)}"
-    yield Finding("7.2.2", "the sinusoidal encoding has more free space", words, theirs[0] > ours[1])
+    yield BookNumber("7.2.2", "the sinusoidal encoding has more free space", words, theirs[0] > ours[1])
 
 
 def within(least: int, most: int) -> str:
@@ -130,7 +130,7 @@ def figure_6(file: str) -> Drawn:
     right.set_title("Positions 0 to 9, each on its own ring: 512 hands")
     small = int(np.count_nonzero(angles < 0.1))
     words = f"{len(angles)}, from {angles[0]:g} to {angles[-1]:.3g}; {small} are below 0.1"
-    return picture, [Finding("7.6", "512 angles, many of them close to 0", words, small > 256, file)]
+    return picture, [BookNumber("7.6", "512 angles, many of them close to 0", words, small > 256, file)]
 
 
 def figure_8(file: str) -> Drawn:
@@ -142,8 +142,8 @@ def figure_8(file: str) -> Drawn:
     away = max(abs(squares - 64).max() for squares in lengths)
     _, missed = encodings.best_shift(encodings.random_rotation_encoding(256, 32))
     return picture, [
-        Finding("theorem 7.1", "|f(a)|² = d/2 = 64", f"64, to {away:.1g}", away < 1e-9, file),
-        Finding(
+        BookNumber("theorem 7.1", "|f(a)|² = d/2 = 64", f"64, to {away:.1g}", away < 1e-9, file),
+        BookNumber(
             "theorem 7.2", "a random rotation is linearly shiftable", f"misses by {missed:.1g}", missed < 1e-9, file
         ),
     ]
@@ -170,14 +170,14 @@ def drawn_distinguishability(d: int) -> Array:
     return np.array([encodings.rotation_distinguishability(angles, 256) for angles in draws])
 
 
-def crossing(file: str) -> Finding:
+def crossing(file: str) -> BookNumber:
     """From how many dimensions the random rotation is above 0.99."""
     ten = float(np.median(drawn_distinguishability(10)))
     above = {d: int(np.count_nonzero(drawn_distinguishability(d) > 0.99)) for d in range(20, 49, 2)}
     first = min(d for d, draws in above.items() if draws)
     half = min(d for d, draws in above.items() if draws > SEEDS / 2)
     every = min(d for d, draws in above.items() if draws == SEEDS)
-    return Finding(
+    return BookNumber(
         "7.9",
         "random: above 0.99 from about 10 dimensions",
         f"{ten:.2f} at 10 (median); some draws are above 0.99 from {first}, most from {half}, all {SEEDS} from {every}",
@@ -186,9 +186,9 @@ def crossing(file: str) -> Finding:
     )
 
 
-def sinusoidal_at_256(file: str) -> Finding:
+def sinusoidal_at_256(file: str) -> BookNumber:
     value = encodings.distinguishability(encodings.sinusoidal(256, 256))
-    return Finding("7.9", "sinusoidal: 0.94 with 256 dimensions", f"{value:.4f}", abs(value - 0.94) < 0.01, file)
+    return BookNumber("7.9", "sinusoidal: 0.94 with 256 dimensions", f"{value:.4f}", abs(value - 0.94) < 0.01, file)
 
 
 def figure_10(_: str) -> Drawn:
@@ -218,11 +218,11 @@ def figure_13(file: str) -> Drawn:
     )
     nearest = int((15 - (plain @ plain.T - 2 * 15 * np.eye(64)).max()) / 2)
     return picture, [
-        Finding(
+        BookNumber(
             "7.13", "none is linearly shiftable", f"all miss by {min(missed):.2g} or more", min(missed) > 0.1, file
         ),
-        Finding("7.13", "Hamming words are unbalanced (mean far from 0)", tilt, abs(plain.mean()) > 0.1, file),
-        Finding("7.10", "Hamming guarantees a distance (3)", f"{nearest} among these 64", nearest >= 3, file),
+        BookNumber("7.13", "Hamming words are unbalanced (mean far from 0)", tilt, abs(plain.mean()) > 0.1, file),
+        BookNumber("7.10", "Hamming guarantees a distance (3)", f"{nearest} among these 64", nearest >= 3, file),
     ]
 
 
@@ -234,7 +234,7 @@ def exercise_8(_: str) -> Drawn:
     values = [encodings.distinguishability(encodings.uniform_rotation(256, d)) for d in (128, 256, 512)]
     words = ", ".join(f"{value:.3f} with {d}" for d, value in zip((128, 256, 512), values, strict=True))
     return picture, [
-        Finding("exercise 8", "evenly spaced angles are a bad idea", f"256 positions: {words}", values[0] < 0.5)
+        BookNumber("exercise 8", "evenly spaced angles are a bad idea", f"256 positions: {words}", values[0] < 0.5)
     ]
 
 

@@ -60,7 +60,7 @@ def evaluate(
     with pool(workers) as executor:
         # the large ones first, so that no core is left with one at the end
         order = sorted(jobs, key=lambda job: -job[0][0] * job[0][1])
-        waiting = {executor.submit(measure, *jobs[job]): job for job in order}
+        waiting = {executor.submit(precision_of_run, *jobs[job]): job for job in order}
         for done in as_completed(waiting):
             found[waiting[done]] = done.result()
             if progress:
@@ -68,7 +68,7 @@ def evaluate(
     return [Precision(*case, tuple(found[case, run] for run in range(runs))) for case in cases]
 
 
-def measure(entries: int, vocab: int, dims: int, length: int, seed: int) -> float:
+def precision_of_run(entries: int, vocab: int, dims: int, length: int, seed: int) -> float:
     """The precision of one run."""
     table = random_table(entries, vocab, length, seed)
     return precision(table, *optimise(table, dims, seed, margin=0.0))

@@ -79,7 +79,7 @@ def prepare(
     check_device(device)
     settings = Settings(**{k: v for k, v in choices.items() if k in SETTINGS})
     known = task_named(task) if isinstance(task, str) else task
-    data = Data.of(known, settings.count, settings.seed, settings.fraction)
+    data = Data.of(known, settings)
     check_data(known, data, settings)
     sizes = {key: value for key, value in choices.items() if key in SIZES}
     if start:
@@ -265,7 +265,7 @@ def restored(
     asked = engine or about["asked"]
     if asked == "native" and not engine:  # if it is not available here, torch resumes the run
         asked = "auto"
-    data = Data.of(task, settings.count, settings.seed, settings.fraction)
+    data = Data.of(task, settings)
     training = Training(task, data, learner, settings, folder, device, asked).restore(before=about["engine"])
     if steps is not None and steps < training.where.step:
         raise HandloomError(f"{folder.path} is at step {training.where.step:,} already (expected more steps than that)")

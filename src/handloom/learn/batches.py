@@ -30,7 +30,7 @@ class Batch:
         return int((self.targets != NOTHING).sum())
 
 
-def pad(strings: Strings, rows: Array) -> Batch:
+def padded_batch(strings: Strings, rows: Array) -> Batch:
     """These rows as one batch. Each token has its target or, if the strings have none, every token is predicted from
     those before it."""
     starts, lengths, asked = strings.starts[rows], strings.lengths[rows], strings.asked[rows]
@@ -47,7 +47,7 @@ def pad(strings: Strings, rows: Array) -> Batch:
 def hide(strings: Strings, rows: Array, rng: np.random.Generator, vocab: Vocab, share: float = 0.15) -> Batch:
     """These rows, all of one length, for masked training: some tokens of the answers are predicted from all others.
     As in BERT, 80 % of these are hidden, 10 % replaced by another token, 10 % left as they are."""
-    whole = pad(strings, rows)
+    whole = padded_batch(strings, rows)
     ids = np.concatenate([whole.inputs, np.where(whole.targets[:, -1:] == NOTHING, 0, whole.targets[:, -1:])], 1)
     free = np.arange(ids.shape[1]) >= whole.asked[:, None]
     chosen = free & (rng.random(ids.shape) < share)
@@ -71,7 +71,7 @@ def lanes_of(strings: Strings, rows: Array, lanes: int) -> Lanes:
     dealt: Lanes = [[] for _ in range(lanes)]
     for i, group in enumerate(groups):
         lane = i if i < lanes else 2 * lanes - 1 - i  # short ones first, then long ones in the other direction
-        dealt[lane].append(pad(strings, group))
+        dealt[lane].append(padded_batch(strings, group))
     return dealt
 
 
@@ -91,5 +91,5 @@ def masked_lanes_of(strings: Strings, rows: Array, lanes: int, rng: np.random.Ge
     dealt: Lanes = [[] for _ in range(lanes)]
     for i, group in enumerate(groups):
         whole = strings.targets is not None
-        dealt[i % lanes].append(pad(strings, group) if whole else hide(strings, group, rng, vocab))
+        dealt[i % lanes].append(padded_batch(strings, group) if whole else hide(strings, group, rng, vocab))
     return dealt

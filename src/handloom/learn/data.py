@@ -1,12 +1,13 @@
 """The dataset of a run: its strings, all in memory; which are trained on, which are held out; the rows of a step.
 
     >>> from handloom.tasks import task
-    >>> print(Data.of(task("strings:length=1-5"), 1000, seed=0))
+    >>> print(Data.of(task("strings:length=1-5"), Settings(count=1000)))
     1,000 strings (62 distinct) of 1 to 5 tokens, alphabet 0 1; 6 distinct strings held out
 
 A string is held out with all its copies, so that none of them is trained on. Of a Task, questions are held out. With a
 fraction, all inputs of a finite Task are in the dataset, and all that are not trained on are held out. The seed decides
-which. The seed and the number of a step decide which rows are in its batch, so a run can resume at any step.
+which. The seed and the number of a step decide which rows are in its batch, or what is drawn anew for it, so a run can
+resume at any step.
 """
 
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ from handloom.core import HandloomError, Vocab
 from handloom.core.arrays import Array
 from handloom.core.errors import in_users_code, shown
 from handloom.core.seeds import Use, generator
+from handloom.learn.settings import Settings
 from handloom.tasks import Language, Task
 from handloom.tasks.language import example_of
 from handloom.tasks.splits import split_inputs
@@ -30,6 +32,7 @@ DEFAULT_COUNT = 10_000  # strings drawn from a task by default
 MOST = 1_000  # strings held out, up to a tenth of all
 LEAST = 10  # distinct strings needed to hold any out
 NOTHING = -1  # a target that is not predicted
+TRIES = 100  # draws for each string of a fresh batch
 CHECKED = 200  # strings on which a task's own rule is tried before training
 
 
@@ -102,15 +105,19 @@ class Data:
     train: Strings
     held_out: Strings  # empty if there are too few distinct strings
     vocab: Vocab
+    fresh: bool = False  # every batch is drawn anew; then `train` is not trained on, but tells what strings look like
 
     @classmethod
-    def of(cls, task: Learnable, count: int, seed: int, fraction: float = 0.0) -> "Data":
+    def of(cls, task: Learnable, settings: Settings) -> "Data":
         """Strings drawn from a task, a tenth of them held out; or all inputs, of which a fraction is trained on."""
+        count, seed, fraction = settings.count, settings.seed, settings.fraction
+        if settings.fresh and isinstance(task, Language) and task.lines is not None:
+            raise HandloomError("fresh: a text file has no other strings than its lines; leave it out")
         if fraction:
             train, held_out = (answered(task, inputs) for inputs in split_inputs(task, fraction, seed))
             return cls(Strings.of([*train, *held_out]), Strings.of(train), Strings.of(held_out), task.vocab)
         strings = collect(task, count, seed)
-        return cls(strings, *split(strings, seed), task.vocab)
+        return cls(strings, *split(strings, seed), task.vocab, settings.fresh)
 
     @cached_property
     def measured(self) -> Strings:
@@ -146,6 +153,11 @@ class Data:
     def distinct(self, some: Strings) -> set[bytes]:
         return set(keys(some, self.asks))
 
+    @cached_property
+    def unseen(self) -> set[bytes]:
+        """What identifies the rows held out."""
+        return self.distinct(self.held_out)
+
     def alphabet(self) -> str:
         """The tokens that occur."""
         found = set(np.unique(self.strings.ids).tolist())
@@ -162,7 +174,8 @@ class Data:
         out = f"{about['held_out']:,} distinct {what} held out"
         if not len(self.held_out):
             out = f"none held out: that takes {LEAST} distinct {what}"
-        return f"{len(self.strings):,} {what} ({few}) of {long}, alphabet {about['alphabet']}; {out}"
+        drawn = "; every batch drawn anew" if self.fresh else ""
+        return f"{len(self.strings):,} {what} ({few}) of {long}, alphabet {about['alphabet']}; {out}{drawn}"
 
 
 def collect(task: Learnable, count: int, seed: int) -> Strings:
@@ -185,6 +198,20 @@ def rows_of_step(strings: Strings, batch: int, seed: int, step: int) -> tuple[Ar
     """The rows of a step's batch, drawn with replacement, and the generator for whatever else the step draws."""
     rng = generator(seed, Use.BATCHES, step)
     return rng.integers(0, len(strings), batch), rng
+
+
+def fresh_strings(task: Learnable, data: Data, batch: int, rng: np.random.Generator) -> Strings:
+    """A batch drawn from a task: strings that are not held out, and no longer than the dataset's longest, for which the
+    model is made."""
+    longest, pairs = int(data.strings.lengths.max()), list[tuple[Ids, Ids]]()
+    for _ in range(TRIES * batch):
+        asked, answer = example_of(task, rng)
+        row = asked if data.asks else [*asked, *answer]
+        if len(asked) + len(answer) <= longest and np.array(row, np.int64).tobytes() not in data.unseen:
+            pairs.append((asked, answer))
+        if len(pairs) == batch:
+            return Strings.of(pairs)
+    raise HandloomError(f"fresh: of {TRIES * batch} strings drawn, too few are not held out; train on a stored set")
 
 
 def check_draws(task: Learnable, strings: Strings) -> None:

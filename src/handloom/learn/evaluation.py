@@ -6,7 +6,7 @@ the run's seed and the step.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -51,13 +51,15 @@ class Evaluation:
 
 
 class Examiner:
-    """Judges the outputs of a model by its task and its training set."""
+    """Judges the outputs of a model by its task and its training set. If that is not `known`, some strings of the task
+    stand in for it, and which outputs are new is not told."""
 
-    def __init__(self, task: Learnable, trained_on: Strings) -> None:
+    def __init__(self, task: Learnable, trained_on: Strings, known: bool = True) -> None:
         self.task = task
         self.language = isinstance(task, Language)
         self.temperature = 1.0 if self.language else 0.0  # strings are sampled; a question has one right answer
         rows = [trained_on.row(i) for i in range(len(trained_on))]
+        self.tells_new = known
         self.known = {bytes_of(answer if self.language else asked) for asked, answer in rows}
         self.longest_question = max(len(asked) for asked, _ in rows)
         self.lengths = sorted(len(answer) for _, answer in rows)  # of answers
@@ -101,7 +103,8 @@ class Examiner:
         vocab = self.task.vocab
         texts = tuple(vocab.decode([*([] if self.language else a), *s]) for a, s in zip(asked, answers, strict=True))
         known = [bytes_of(new if self.language else a) in self.known for a, new in zip(asked, answers, strict=True)]
-        return counted(verdicts, known, texts, has_rule=not isinstance(self.task, Language) or self.task.has_rule)
+        found = counted(verdicts, known, texts, has_rule=not isinstance(self.task, Language) or self.task.has_rule)
+        return found if self.tells_new else replace(found, new=None, known=None, right_of_new=None)
 
 
 def counted(verdicts: Sequence[Verdict], known: Sequence[bool], texts: tuple[str, ...], has_rule: bool) -> Evaluation:

@@ -29,6 +29,7 @@ from handloom.core.params import shapes
 from handloom.core.seeds import Use, generator
 from handloom.learn.data import NOTHING, Strings
 from handloom.learn.learner import Learner, Network, Transformer
+from handloom.learn.reparametrised import Form, Reparametrised
 from handloom.learn.settings import Settings
 from handloom.learn.stepper import Stepper
 
@@ -94,6 +95,7 @@ def steps(
     *,
     vocab: Vocab | None = None,
     frozen: Iterable[str] = (),
+    form: Form | None = None,
     engine: str = "auto",
     device: str = "cpu",
     saved: Arrays | None = None,
@@ -101,8 +103,9 @@ def steps(
     """Train on what `draw` makes of a generator: a pair of arrays, inputs and targets (B, T), where a target of −1 is
     not predicted; or Strings. `network` is a Config, a Model to train further, or any Network. The tokens are numbers,
     if no `vocab` is given. `frozen` names weights that are not trained, as in "*.W_Q"; those of a Config are zero.
-    `saved` is from `TrainingStep.saved`. Of the settings, those of batches, evaluations and folders have no effect."""
-    learner = learner_of(network, vocab, tuple(frozen))
+    `form` is what it is trained in, if not in its own weights, as LowRank(8); `forms.py` has others. `saved` is from
+    `TrainingStep.saved`. Of the settings, those of batches, evaluations and folders have no effect."""
+    learner = learner_of(network, vocab, tuple(frozen), form)
     stepper = Stepper.begin(learner, settings, engine, device, saved)
 
     def loop() -> Iterator[TrainingStep]:
@@ -115,17 +118,18 @@ def steps(
     return loop()
 
 
-def learner_of(network: Any, vocab: Vocab | None, frozen: tuple[str, ...]) -> Any:
+def learner_of(network: Any, vocab: Vocab | None, frozen: tuple[str, ...], form: Form | None) -> Any:
     """What `steps` trains."""
     if isinstance(network, Config | Model):
         config = network if isinstance(network, Config) else network.config
         transformer = Transformer(config, names_like(frozen, [name for name, _ in shapes(config)]))
+        trained = Reparametrised(transformer, form) if form else transformer
         if isinstance(network, Model):
-            return Learner(transformer, network.vocab, network)
-        return Learner(transformer, vocab or Vocab.numbers(config.vocab))
-    if frozen:
-        raise HandloomError("frozen: a network names its frozen weights itself (expected a Config or a Model)")
-    if isinstance(network, Transformer):
+            return Learner(trained, network.vocab, network)
+        return Learner(trained, vocab or Vocab.numbers(config.vocab))
+    if frozen or form:
+        raise HandloomError("frozen and form are for a Config or a Model; a network has its own: leave them out")
+    if isinstance(network, Transformer | Reparametrised):
         return Learner(network, vocab or Vocab.numbers(network.config.vocab))
     return network if hasattr(network, "network") else AnyNetwork(network, vocab)
 

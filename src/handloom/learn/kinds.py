@@ -13,7 +13,7 @@ from handloom.core.files import entry_of, what_is
 from handloom.core.finding import find, find_file, is_program
 from handloom.learn.batches import MASK
 from handloom.learn.data import Strings
-from handloom.learn.learner import Learner, Transformer, bag_of_words, bigram, config_for
+from handloom.learn.learner import Learner, Transformer, bag_of_words, bigram, config_for, with_rank
 from handloom.learn.settings import CELLS, KINDS, Settings
 from handloom.tasks import Language, Task
 from handloom.tasks.task import Learnable
@@ -83,7 +83,7 @@ def fine_tuned(
         from handloom.learn.cell_learner import CellLearner
 
         return CellLearner(start.network, start.vocab, start, notes | longest_answer(strings))
-    return Learner(Transformer(start.config), start.vocab, start, settings.lora, notes)
+    return Learner(with_rank(Transformer(start.config), settings.lora), start.vocab, start, notes)
 
 
 def check_vocab(model: "Model | CellModel", task: Learnable) -> None:

@@ -2,8 +2,9 @@
 vocabulary and the weights it starts with.
 
 The transformer of any Config is a Network. A bigram model is a transformer without layers, and a bag of words one whose
-head attends to all positions evenly, so these are Models too. `cells.py` has the other networks. A Learner stands
-between the training loop, which knows weights by name, and what users have: Models.
+head attends to all positions evenly, so these are Models too. `reparametrised.py` has transformers that are trained in
+other parameters, `cells.py` the other networks. A Learner stands between the training loop, which knows weights by
+name, and what users have: Models.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ from handloom.core.seeds import Use, generator
 from handloom.core.trace import Edits
 from handloom.learn.data import Strings
 from handloom.learn.evaluation import Sampler
+from handloom.learn.lora import LowRank
 from handloom.learn.masked import unmask
+from handloom.learn.reparametrised import Reparametrised
 from handloom.learn.settings import TRANSFORMER, Settings
 
 if TYPE_CHECKING:  # the native engine trains without torch
@@ -62,6 +65,14 @@ class Transformer:
             if last.startswith("W_") and name not in self.frozen:
                 flat[name] = rng.normal(0.0, start_deviation(self.config, last), array.shape).astype(np.float32)
         return flat
+
+    def begin(self, whole: Arrays, seed: int) -> Arrays:
+        """The weights to train, from given ones: the same."""
+        return whole
+
+    def merged(self, weights: Arrays) -> Arrays:
+        """The weights of a Model, from those that are trained: the same."""
+        return weights
 
     def logits(
         self, weights: Mapping[str, Tensor], ids: Tensor, asked: Tensor, dropout: float, rng: torch.Generator | None
@@ -109,35 +120,42 @@ def bag_of_words(vocab: int, block: int, width: int) -> Transformer:
 class Learner:
     """A transformer to be trained, from random weights or from an existing model."""
 
-    transformer: Transformer
+    network: Transformer | Reparametrised
     vocab: Vocab
     base: Model | None = None
-    rank: int = 0  # of LoRA
     notes: dict[str, Any] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        self.network: Any = low_rank(self.transformer, self.rank) if self.rank else self.transformer
-        self.masked = not self.transformer.config.causal
+    @property
+    def config(self) -> Config:
+        return self.network.config
+
+    @property
+    def masked(self) -> bool:
+        """Whether the model sees both ways, and hidden tokens are predicted."""
+        return not self.config.causal
 
     def to_json(self) -> dict[str, Any]:
-        """All but the weights."""
+        """All but the weights. Of the forms only that of LoRA is kept in a run's folder."""
+        form = self.network.form if isinstance(self.network, Reparametrised) else None
+        inner = self.network.inner if isinstance(self.network, Reparametrised) else self.network
         return {
             "kind": "transformer",
-            "config": self.transformer.config.to_json(),
-            "frozen": sorted(self.transformer.frozen),
+            "config": self.config.to_json(),
+            "frozen": sorted(inner.frozen),
             "vocab": self.vocab.to_json(),
-            "lora": self.rank,
+            "lora": form.rank if isinstance(form, LowRank) else 0,
             "notes": self.notes,
         }
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Learner:
         transformer = Transformer(Config.from_json(values["config"]), frozenset(values["frozen"]))
-        return cls(transformer, Vocab.from_json(values["vocab"]), None, values["lora"], values["notes"])
+        network = with_rank(transformer, values["lora"])
+        return cls(network, Vocab.from_json(values["vocab"]), None, values["notes"])
 
     def check(self, strings: Strings) -> None:
         """Raise an error if strings are longer than the model's block."""
-        longest, block = int((strings.lengths if self.masked else strings.read).max()), self.transformer.config.block
+        longest, block = int((strings.lengths if self.masked else strings.read).max()), self.config.block
         if longest > block:
             raise HandloomError(
                 f"the strings have up to {longest} tokens and the model's block holds {block}: train a model with a "
@@ -146,14 +164,13 @@ class Learner:
 
     def start(self, settings: Settings) -> Arrays:
         """The weights that training starts with."""
-        arrays = self.transformer.start(settings.seed)
-        if self.base is not None:
-            arrays = {name: np.array(array, np.float32) for name, array in self.base.flat.items()}
-        return self.network.begin(arrays, settings.seed) if self.rank else arrays
+        if self.base is None:
+            return self.network.start(settings.seed)
+        arrays = {name: np.array(array, np.float32) for name, array in self.base.flat.items()}
+        return self.network.begin(arrays, settings.seed)
 
     def model(self, arrays: Arrays, notes: dict[str, Any]) -> Model:
-        whole = self.network.merged(arrays) if self.rank else arrays
-        return Model(self.transformer.config, whole, self.vocab, self.notes | notes)
+        return Model(self.config, self.network.merged(arrays), self.vocab, self.notes | notes)
 
     def save(self, model: Model, path: Path) -> None:
         save(model, path)
@@ -168,10 +185,9 @@ class Learner:
         )
 
 
-def low_rank(transformer: Transformer, rank: int) -> Any:
-    from handloom.learn.lora import LowRank  # here, because it loads torch
-
-    return LowRank(transformer, rank)
+def with_rank(transformer: Transformer, rank: int) -> Transformer | Reparametrised:
+    """The transformer, or if a rank is given, LoRA of that rank."""
+    return Reparametrised(transformer, LowRank(rank)) if rank else transformer
 
 
 def config_for(vocab: int, block: int, sizes: dict[str, Any]) -> Config:

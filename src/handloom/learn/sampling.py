@@ -8,7 +8,7 @@ The training set of a run is known too, and so which samples are new.
 
 import os
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,7 +50,7 @@ def sample(
 
 @dataclass(frozen=True)
 class Sampling:
-    """A model, and an Examiner of its outputs if its task is known. `run`: its training set is known."""
+    """A model, and an Examiner of its outputs if its task is known. `run`: it is one of a run."""
 
     model: "Model | CellModel"
     examiner: Examiner | None
@@ -74,20 +74,20 @@ class Sampling:
         if asked is None:
             return cls(found, None)
         check_vocab(found, asked)
-        return cls(found, Examiner(asked, collect(asked, EXAMPLES, 0)))
+        return cls(found, Examiner(asked, collect(asked, EXAMPLES, 0), known=False))
 
     @classmethod
     def of_run(cls, folder: Folder, file: Path, best: bool, task: Learnable | None) -> "Sampling":
         """A model of a run, the run's task and its training set."""
         about = about_of(folder)
         settings, task = Settings.from_json(about["settings"]), task or task_of_run(folder, about)
-        trained_on = Data.of(task, settings.count, settings.seed, settings.fraction).train
         file = folder.path / BEST if best else file
         if best and what_is(file) != "file":
             raise HandloomError(f"{folder.path} has no best model: it has not been evaluated yet; use its last model")
         model = find_either(file)[0]
         check_vocab(model, task)
-        return cls(model, Examiner(task, trained_on), run=True)
+        data = Data.of(task, settings)
+        return cls(model, Examiner(task, data.train, known=not data.fresh), run=True)
 
     def draw(
         self, count: int, prompt: str = "", *, seed: int = 0, temperature: float | None = None, **how: Any
@@ -95,8 +95,7 @@ class Sampling:
         """`count` strings that begin with the prompt; `how` is as in `generate`."""
         if self.examiner is None:
             return self.unjudged(count, prompt, seed, 1.0 if temperature is None else temperature, how)
-        found = self.judged(self.examiner, count, prompt, seed, temperature, how)
-        return found if self.run else replace(found, new=None, known=None, right_of_new=None)
+        return self.judged(self.examiner, count, prompt, seed, temperature, how)
 
     def judged(
         self, examiner: Examiner, count: int, prompt: str, seed: int, temperature: float | None, how: dict[str, Any]

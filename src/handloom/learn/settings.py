@@ -45,6 +45,10 @@ SIZE_OPTIONS = (  # of a transformer: makemore's sizes, and otherwise what a Con
     Option("biases", ("attn", "mlp", "norm"), "parts that have biases: some of attn, mlp, norm, unembed", MODEL),
     Option("gated", False, "multiply each neuron by a linear one, as SwiGLU does", MODEL),
     Option("kv_heads", 0, "heads for keys and values, each shared by several; 0 for as many as heads", MODEL),
+    Option("attention", "softmax", "kind of attention: softmax, linear, least-squares or hard", MODEL),
+    Option("ridge", 1.0, "ridge of least-squares attention, above 0", MODEL),
+    Option("parallel", False, "attention and MLP read the same stream and add together, as in GPT-J", MODEL),
+    Option("skips", ("attn", "mlp"), "sublayers that add to the stream: some of attn, mlp; others replace it", MODEL),
 )
 CONTEXT = Option("context", 16, "tokens that an mlp sees", MODEL)
 TRANSFORMER = {"d_model" if one.name == "width" else one.name: one.default for one in SIZE_OPTIONS}
@@ -84,6 +88,7 @@ class Settings:
     dropout: float = setting(0.0, "share of values dropped", TRAINING, 0, 0.99)
     count: int = setting(0, "strings drawn from the task; 0: 10,000, or all lines of a text file", TRAINING, 0)
     fraction: float = setting(0.0, "train on this fraction of all inputs, hold out the others; 0: draw", TRAINING, 0, 1)
+    fresh: bool = setting(False, "draw every batch anew from the task, not from a stored set", TRAINING)
     patience: int = setting(0, "stop after this many evaluations without a better held-out loss; 0: never", TRAINING, 0)
     until: float = setting(0.0, "stop at the first evaluation with this success rate; 0: never", TRAINING, 0, 1)
     lora: int = setting(0, "train only matrices of this rank, added to those of `start`; 0: all weights", TRAINING, 0)
@@ -101,6 +106,11 @@ class Settings:
         whole("count", self.count, 10 if self.count else 0)
         if self.count and self.fraction:
             text = f"count={self.count} and fraction={self.fraction:g} both choose the training set"
+            raise HandloomError(f"{text} (expected one of them); leave out the other")
+        if not isinstance(self.fresh, bool):
+            raise HandloomError(f"fresh={shown(self.fresh)} must be True or False")
+        if self.fresh and self.fraction:
+            text = f"fresh and fraction={self.fraction:g}: batches are drawn, or taken from a fraction of all inputs"
             raise HandloomError(f"{text} (expected one of them); leave out the other")
         if self.schedule not in get_args(Schedule):
             raise HandloomError(f"schedule={shown(self.schedule)} must be one of {', '.join(get_args(Schedule))}")

@@ -18,6 +18,7 @@ from handloom.core.errors import shown
 from handloom.learn.data import Strings
 from handloom.learn.learner import Learner
 from handloom.learn.processes import Processes
+from handloom.learn.reparametrised import Reparametrised
 from handloom.learn.settings import Settings
 
 if TYPE_CHECKING:
@@ -140,20 +141,20 @@ def reason_against_native(
         return "it trains transformers only"
     if settings.dropout:
         return "it has no dropout"
-    if learner.rank:
-        return "it has no LoRA"
-    if learner.transformer.frozen:
+    if isinstance(learner.network, Reparametrised):
+        return "it has no LoRA and trains in no other form"
+    if learner.network.frozen:
         return "it trains all weights, and this model has frozen ones"
     if device != "cpu":
         return "it runs on the CPU"
     if processes.count > 1:
         return "it trains in one process"
-    return native.reason_against(learner.transformer.config)
+    return native.reason_against(learner.config)
 
 
 def by_native(learner: "Learner | CellLearner") -> Choice:
     assert isinstance(learner, Learner)
-    config = learner.transformer.config
+    config = learner.config
 
     def make(arrays: Arrays, settings: Settings, moments: Arrays | None) -> Trainer:
         from handloom.learn.native_trainer import NativeTrainer

@@ -10,10 +10,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from handloom.core import HandloomError
-from handloom.core.arrays import Arrays
+from handloom.core.arrays import Array, Arrays
 from handloom.core.registry import offered
-from handloom.learn.data import Data, Strings, rows_of_step
+from handloom.core.seeds import Use, generator
+from handloom.learn.data import Data, Strings, fresh_strings, rows_of_step
 from handloom.learn.evaluation import Evaluation, Examiner, seed_at
 from handloom.learn.learner import Learner
 from handloom.learn.processes import Processes
@@ -125,7 +128,7 @@ class Training:
 
     @cached_property
     def examiner(self) -> Examiner:
-        return Examiner(self.task, self.strings)
+        return Examiner(self.task, self.strings, known=not self.data.fresh)
 
     def __repr__(self) -> str:
         parts = [str(self.folder.path)] if self.folder else []
@@ -185,14 +188,22 @@ class Training:
             self.stop = self.begun.any_of_us(self.halted)
             if self.stop:
                 return
-            rows, rng = rows_of_step(self.strings, settings.batch, settings.seed, where.step)
-            loss, tokens = self.begun.step(where.step, self.strings, rows, rng)
+            loss, tokens = self.begun.step(where.step, *self.batch(where.step))
             where.step += 1
             where.losses += loss
             where.counted += 1
             where.tokens += tokens
             where.seconds = clock.elapsed()
             self.report(Report(where.step, settings.steps, where.seconds, self.mean_loss()))
+
+    def batch(self, step: int) -> tuple[Strings, Array, np.random.Generator]:
+        """The strings of a step's batch, its rows in them, and the generator for whatever else the step draws."""
+        settings = self.settings
+        if not settings.fresh:
+            return self.strings, *rows_of_step(self.strings, settings.batch, settings.seed, step)
+        rng = generator(settings.seed, Use.BATCHES, step)
+        strings = fresh_strings(self.task, self.data, settings.batch, rng)
+        return strings, np.arange(len(strings)), rng
 
     def mean_loss(self) -> float:
         """The mean loss of the steps since the last evaluation, each before its change."""

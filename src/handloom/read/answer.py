@@ -51,8 +51,8 @@ def answer_steps(model: Model, trace: Trace, ids: Sequence[int], start: int, dir
 
 
 def looked_at(row: Array) -> list[tuple[int, float]]:
-    """The positions that get at least half of the largest share."""
-    return [(int(at), float(row[at])) for at in np.flatnonzero(row > 0.5 * row.max())]
+    """The positions that get more than half of the largest share; in patterns with signs, by size."""
+    return [(int(at), float(row[at])) for at in np.flatnonzero(np.abs(row) > 0.5 * np.abs(row).max())]
 
 
 def written(model: Model, trace: Trace, at: int, directions: list[str]) -> Iterator[tuple[str, tuple[str, float]]]:

@@ -60,6 +60,15 @@ def check_heads(model: Model) -> None:
         raise HandloomError("this model has no attention heads, and so no patterns; choose another")
 
 
+def check_averages(model: Model, subject: str) -> None:
+    """Refuse heads whose patterns are no shares of attention."""
+    if not model.config.averages:
+        raise HandloomError(
+            f"{subject}: patterns of {model.config.attention} attention are no shares (expected softmax or hard "
+            "attention); look at the patterns of a trace"
+        )
+
+
 def fast_engine(model: Model, tokens: int) -> str:
     return "torch" if tokens > FEW and find_spec("torch") else usual_engine(model)
 

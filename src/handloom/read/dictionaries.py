@@ -154,7 +154,7 @@ def dictionary(
     mean = x.mean(0)
     size = float(np.sqrt(((x - mean) ** 2).mean())) or 1.0
     recipe = Recipe(kind, features, kept, l1, whole("steps", steps, 1), whole("batch", batch, 1), rate, seed)
-    found = Autoencoder(train((x - mean) / size, recipe), kept, mean, size)
+    found = Autoencoder(train_autoencoder((x - mean) / size, recipe), kept, mean, size)
     known = varying(known_directions(model), x) if sites(model.config)[site] == "TD" else []
     numbers: dict[str, Any] = measured(found, values_at(model, site, inputs[::HELD_OUT]))
     numbers |= output_effect(model, site, inputs[::HELD_OUT], found) | matches(found.weights["W_dec"], known, x, seed)
@@ -209,7 +209,7 @@ def as_vectors(values: Array) -> tuple[Array, Callable[[Array], Array]]:
     return vectors, lambda new: np.moveaxis(new.reshape(moved.shape), 2, 1)
 
 
-def train(x: Array, recipe: Recipe) -> Arrays:
+def train_autoencoder(x: Array, recipe: Recipe) -> Arrays:
     """Train an autoencoder with Adam on vectors (N, n), the rate falling to 0 in the last fifth of the steps. The
     gradients are written out: at these sizes that is faster than a library for it."""
     rng, x = np.random.default_rng(recipe.seed), x.astype(np.float32)

@@ -81,9 +81,11 @@ class Explanation:
         for head in head_words(self.model):
             layer, _, h = head.partition(".")
             row = self.trace[f"{layer}.pattern"][int(h), self.at]
-            at = int(row.argmax())
-            even = np.flatnonzero(row > 0.5 * row[at])
-            if len(even) > 1:
+            at = int(np.abs(row).argmax())
+            even = np.flatnonzero(np.abs(row) > 0.5 * abs(row[at]))
+            if not self.model.config.averages:
+                found[head] = f"takes {row[at]:+.3g} of position {at}, {self.tokens[at]!r}, more than of any other"
+            elif len(even) > 1:
                 found[head] = f"looks at {len(even)} positions, at most {row[at]:.0%} at one"
             else:
                 found[head] = f"looks at position {at}, {self.tokens[at]!r}, {row[at]:.0%}"

@@ -22,7 +22,7 @@ from handloom.core.callbacks import Progress
 from handloom.core.files import what_is
 from handloom.core.finding import LAST
 from handloom.core.registry import offered
-from handloom.read.attention import mean_attention
+from handloom.read.attention import check_averages, mean_attention
 from handloom.read.head_rows import given_rows, random_rows, task_rows
 from handloom.read.heads import task_if_known
 from handloom.runs.folder import Folder
@@ -80,7 +80,9 @@ def film_strip(
     of its task, or on random rows if the task is not known."""
     folder = Folder.open(Path(run)).path
     files = checkpoints(folder)
-    used, tokens = chosen_rows(load(list(files.values())[-1]), folder, rows, seed)
+    last = load(list(files.values())[-1])
+    check_averages(last, "film")
+    used, tokens = chosen_rows(last, folder, rows, seed)
     frames = []
     for number, file in enumerate(files.values(), 1):
         frames.append(mean_attention(load(file), used))

@@ -32,6 +32,7 @@ from handloom.core import HandloomError, Model, reference
 from handloom.core.arrays import Array
 from handloom.core.finding import find
 from handloom.core.registry import offered
+from handloom.read.attention import check_averages
 from handloom.read.head_rows import HeadRows, given_rows, random_rows, task_rows
 from handloom.read.head_scores import Measured, groups, measure, writes_on
 from handloom.tasks import Learnable, task_of
@@ -119,6 +120,7 @@ def heads(
     """What the heads of a model look at. By default on rows of random tokens and, if its task is known, on inputs of
     the task, `count` of each; or on rows of token ids."""
     found = find(model)
+    check_averages(found.model, "heads")
     if rows is not None:
         sources = [given_rows(found.model, rows)]
     else:

@@ -18,7 +18,7 @@ from handloom.core.arrays import Array
 from handloom.core.finding import find
 from handloom.core.reference import forward
 from handloom.core.registry import offered
-from handloom.read.attention import check_heads
+from handloom.read.attention import check_averages, check_heads
 from handloom.read.heads import heads
 from handloom.read.inputs import pairs_of
 from handloom.tasks import task_of
@@ -66,6 +66,7 @@ def match_heads(model: Model | str, other: Model | str, count: int = ROWS, seed:
     (mine, folder), (its, _) = find(model), find(other)
     for one in (mine, its):
         check_heads(one)
+        check_averages(one, "two models to match")
     if mine.vocab.tokens != its.vocab.tokens:
         raise HandloomError(
             f"two models to match: {mine.vocab.sample()} against {its.vocab.sample()} (expected the same tokens); "

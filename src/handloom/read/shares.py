@@ -7,6 +7,8 @@ With the scales of norms frozen (`frozen.py`) what a receiver reads is a sum ove
 the covariance of a source's part with the whole, divided by the variance of the whole. The whole is
 
     queries and keys    the scores of a head minus their mean over the positions that it may see: what softmax sees
+                        (in linear attention the scores themselves; least-squares attention is refused: its pattern is
+                        no function of the scores alone)
     values              what a head writes, minus the mean over rows and positions
     MLP                 its neurons before the activation, minus their means
     logits              the logits minus their mean over tokens
@@ -111,6 +113,10 @@ def shares(model: Model | str, text: Any, answers: Any = None) -> Shares:
 
 
 def run_for_shares(model: Model, text: Any) -> tuple[Frozen, Trace]:
+    if model.config.attention == "least-squares":
+        raise HandloomError(
+            "shares: least-squares attention reads its keys twice (expected another attention); use edge_attribution"
+        )
     run = reference_run(model, text, [site for site in sites(model.config) if site.rpartition(".")[2] in READ])
     return freeze(model, run), run
 
@@ -119,8 +125,9 @@ def all_readings(model: Model, frozen: Frozen, run: Trace, asked: Array | None) 
     """The readings of each sublayer, and of the logits."""
     config = model.config
     for i, p in enumerate(model.astype(np.float64).params["layers"]):
-        yield list(attention_readings(config, p, run, i)) if config.heads else []
-        yield [mlp_reading(config, p, run, i)] if config.d_ff else []
+        heads = list(attention_readings(config, p, run, i)) if config.heads else []
+        mlps = [mlp_reading(config, p, run, i)] if config.d_ff else []
+        yield from ([heads + mlps] if config.parallel else [heads, mlps])
     yield [logits_reading(frozen, asked)]
 
 
@@ -148,11 +155,12 @@ def attention_readings(config: Config, p: Any, run: Trace, i: int) -> Iterator[R
 
 
 def visible_scores(config: Config, scores: Array) -> tuple[Array, Array]:
-    """The scores at the positions that a head may see, and these minus their mean; 0 elsewhere."""
+    """The scores at the positions that a head may see, and these minus their mean, which only linear attention sees; 0
+    elsewhere."""
     T = scores.shape[-1]
     seen = np.tri(T, dtype=bool) if config.causal else np.ones((T, T), bool)
     scores = np.where(seen, scores, 0.0)
-    return scores, centred(scores, (-1,), seen)
+    return scores, scores if config.attention == "linear" else centred(scores, (-1,), seen)
 
 
 def centred(x: Array, axes: tuple[int, ...], seen: Any = True) -> Array:

@@ -28,6 +28,7 @@ UNKNOWN = "<unk>"
 SIZES = {"vocab", "block", "d_model", "layers", "heads", "d_head", "d_ff"}
 HELD = SIZES | {"norm", "place", "eps", "activation", "positions", "rotary_base", "causal", "tied", "biases"}
 HELD |= {"kv_heads"}  # once every head has keys and values of its own
+HELD |= {"ridge"}  # which softmax attention does not read
 INSTEAD = "keep the model file, or export it as ONNX"
 
 

@@ -55,6 +55,11 @@ def truth_path(path: Path) -> Path:
 def onnx_bytes(model: Model, want: Want = ()) -> bytes:
     """The content of an ONNX file in the model's own dtype. One model always makes the same bytes."""
     known = sites(model.config)
+    if model.config.attention == "least-squares":
+        raise HandloomError(
+            "the model has least-squares attention, and ONNX solves no equations (expected another attention); "
+            "keep the model file"
+        )
     wanted = dict.fromkeys(["logits", *(site for pattern in as_list(want) for site in match(pattern, known))])
     if (size := sum(array.nbytes for array in model.flat.values())) > MOST_BYTES:
         raise HandloomError(

@@ -1,7 +1,7 @@
 """A transformer as an ONNX graph: `core/reference.py` step by step, in ONNX's own operators.
 
-Every Config has a graph. Weights keep their names (`layers.0.W_Q`), and so does every site (`0.pattern`), which can be
-an output. Batch and length are free.
+Every Config has a graph, except those with least-squares attention, for ONNX solves no equations. Weights keep their
+names (`layers.0.W_Q`), and so does every site (`0.pattern`), which can be an output. Batch and length are free.
 
 The operators are those of opset 13, which runtimes have had since 2020. Norms are written out, for a LayerNormalization
 may subtract the squared mean from the mean square, which in float32 can leave nothing. Scores are an Einsum, since
@@ -178,14 +178,21 @@ def sinusoid_table(g: Graph, config: Config) -> Value:
 def write_layer(g: Graph, config: Config, p: Params, x: Value, i: int, places: Places) -> Value:
     ln1, ln2 = p.get("ln1"), p.get("ln2")
     x = g.tap(f"{i}.resid_pre", x)
-    if config.place == "pre":
-        x = x + write_attention(g, config, p, write_norm(g, config, ln1, x, f"{i}.ln1"), i, places)
+    if config.parallel:
+        y = write_norm(g, config, ln1, x, f"{i}.ln1")
+        x = reference.kept(config, "attn", x) + write_attention(g, config, p, y, i, places)
+        x = x + write_mlp(g, config, p, y, i)
+    elif config.place == "pre":
+        y = write_norm(g, config, ln1, x, f"{i}.ln1")
+        x = reference.kept(config, "attn", x) + write_attention(g, config, p, y, i, places)
         x = g.tap(f"{i}.resid_mid", x)
-        x = x + write_mlp(g, config, p, write_norm(g, config, ln2, x, f"{i}.ln2"), i)
+        y = write_norm(g, config, ln2, x, f"{i}.ln2")
+        x = reference.kept(config, "mlp", x) + write_mlp(g, config, p, y, i)
     else:
-        x = write_norm(g, config, ln1, x + write_attention(g, config, p, x, i, places), f"{i}.ln1")
-        x = g.tap(f"{i}.resid_mid", x)
-        x = write_norm(g, config, ln2, x + write_mlp(g, config, p, x, i), f"{i}.ln2")
+        x = reference.kept(config, "attn", x) + write_attention(g, config, p, x, i, places)
+        x = g.tap(f"{i}.resid_mid", write_norm(g, config, ln1, x, f"{i}.ln1"))
+        x = reference.kept(config, "mlp", x) + write_mlp(g, config, p, x, i)
+        x = write_norm(g, config, ln2, x, f"{i}.ln2")
     return g.tap(f"{i}.resid_post", x)
 
 
@@ -213,13 +220,24 @@ def write_attention(g: Graph, config: Config, p: Params, x: Value, i: int, place
     k, v = for_each_head(g, config, k), for_each_head(g, config, v)  # (B, H, T, K)
     products = g.op("Einsum", q, k, equation="bhtk,bhsk->bhts")
     scores = g.tap(f"{i}.scores", products / math.sqrt(config.d_head))  # (B, H, T, T)
-    if places.seen:
-        scores = g.op("Where", places.seen, scores, -math.inf)
-    pattern = g.tap(f"{i}.pattern", g.op("Softmax", scores, axis=-1))
+    pattern = g.tap(f"{i}.pattern", write_pattern(g, config, scores, places))
     z = g.tap(f"{i}.z", pattern @ v)  # (B, H, T, K)
     result = g.tap(f"{i}.result", z @ p["W_O"])  # (B, H, T, D)
     out = g.op("ReduceSum", result, np.array([1]), keepdims=0)
     return g.tap(f"{i}.attn_out", plus(out, p.get("b_O")))
+
+
+def write_pattern(g: Graph, config: Config, scores: Value, places: Places) -> Value:
+    linear = g.op("Where", places.seen, scores, 0.0) if places.seen else scores
+    if config.attention == "linear":
+        return linear
+    scores = g.op("Where", places.seen, scores, -math.inf) if places.seen else scores
+    if config.attention == "softmax":
+        return g.op("Softmax", scores, axis=-1)
+    size = g.op("ReduceMax", g.op("Abs", linear), axes=[-1])
+    least = g.op("ReduceMax", scores, axes=[-1]) - reference.TIE * size
+    shares = g.op("Where", g.op("GreaterOrEqual", scores, least), 1.0, 0.0)
+    return shares / g.op("ReduceSum", shares, np.array([-1]))
 
 
 def write_mlp(g: Graph, config: Config, p: Params, x: Value, i: int) -> Value:

@@ -89,7 +89,10 @@ def drawn_patterns(trace: Trace, batch: int) -> Iterator[str]:
         if site.endswith(".pattern"):
             for h, pattern in enumerate(first_of(array, batch)):
                 layer = site.partition(".")[0]
-                yield figure(small(pattern, 112, scale=1.0, root=True), f"head {layer}.{h}")
+                largest = max(
+                    1.0, float(np.abs(pattern).max(initial=0.0))
+                )  # patterns of linear attention have any size
+                yield figure(small(pattern, 112, scale=largest, root=True), f"head {layer}.{h}")
 
 
 def drawn_streams(trace: Trace, batch: int) -> Iterator[str]:

@@ -8,7 +8,7 @@ import pytest
 
 import handloom as hl
 from handloom.language import apply, back, number, program, token
-from handloom.write.compiler import compile, ranges
+from handloom.write.compiler import compile, ranges, streams
 from handloom.write.compiler.prove import prove
 from handloom.write.compiler.rewrite import rewritten
 from handloom.write.compiler.stored import KEY
@@ -30,7 +30,7 @@ LARGE = {
     "length": {"n": 9},
     "histogram": {"n": 9},
     "double-histogram": {"n": 8},
-    "most-frequent": {"n": 30},
+    "most-frequent": {"n": 127},
     "count-less": {"n": 9},
     "rank": {"n": 127},
     "min": {"n": 127},
@@ -45,7 +45,7 @@ LARGE = {
     "palindrome": {"n": 83},
     "dyck-1": {"n": 127},
     "shuffle-dyck-2": {"n": 127},
-    "dyck-2": {"n": 26},
+    "dyck-2": {"n": 127},
     "parity": {"n": 63},
     "automaton": {"n": 63},
     "increment": {"n": 62},
@@ -177,6 +177,34 @@ def test_what_was_tampered_with_is_proven_only_if_it_is_still_right(name):
 @pytest.mark.parametrize("name", STANDARD)
 def test_hundreds_of_tampered_models_are_proven_only_if_they_are_right(name):
     assert 0 < check_mutations(name, 100) < 100
+
+
+LONG_FORMS = {
+    "dyck-2": ("deciding", "FEW_DEPTHS", {"n": 6}),
+    "most-frequent": ("comparing", "FEW_ORDERED", {"n": 6, "letters": 3}),
+}
+
+
+@pytest.mark.parametrize("few_cases", [10, 20_000])  # sums of them are taken as lines, or gone through
+@pytest.mark.parametrize("name", LONG_FORMS)
+def test_the_form_of_a_program_for_long_inputs_is_proven_only_if_it_is_right(name, few_cases, monkeypatch):
+    module, limit, sizes = LONG_FORMS[name]
+    monkeypatch.setattr(import_module(f"handloom.write.compiler.standard.{module}"), limit, 2)
+    monkeypatch.setattr(streams, "FEW_CASES", few_cases)
+    program = standard(name, **sizes)
+    model, rng = compile(program), np.random.default_rng(1)
+    assert prove(model).margin <= hl.certify(model, program.task, everything=True).margin * (1 + 1e-4)
+    every = [mutated(model, rng) for _ in range(20)]
+    kept = [one for one in every if proven(one)]
+    assert 0 < len(kept) < len(every)
+    assert all(hl.certify(one, program.task, everything=True).right for one in kept)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("modulus", range(2, 11))
+@pytest.mark.parametrize("n", [120, 126, 127])
+def test_counts_modulo_any_number_are_proven_at_up_to_128_positions(n, modulus):
+    assert prove(compile(standard("count-mod", n=n, modulus=modulus))).right
 
 
 MEANS = {"majority": {"n": 7}, "dyck-1": {"n": 7}, "shuffle-dyck-2": {"n": 4}, "sort": {"n": 3, "digits": 2}}

@@ -52,6 +52,10 @@ def reason_against(config: Config) -> str | None:
         return "it has no gated MLPs"
     if config.kv_heads:
         return "its heads do not share keys and values"
+    if config.attention != "softmax":
+        return f"it has no {config.attention} attention"
+    if config.parallel or len(config.skips) < 2:
+        return "its sublayers are one after the other and all have skips"
     return None
 
 

@@ -81,7 +81,8 @@ def turned_heads(model: Model, rng: np.random.Generator) -> Model:
     flat: dict[str, Any] = {}
     for i, layer in enumerate(model.params["layers"]):
         looks, moves = turns(H, K, rng), turns(H, K, rng)
-        for name, array in balanced(layer).items():
+        same_size = layer if model.config.attention == "least-squares" else balanced(layer)  # whose ridge sees sizes
+        for name, array in same_size.items():
             if name in VALUES or (name in QUERIES_AND_KEYS and model.config.positions != "rotary"):
                 turn = moves if name in VALUES else looks
                 flat[f"layers.{i}.{name}"] = np.einsum("h...k,hkj->h...j", array, turn)

@@ -28,11 +28,12 @@ def pad(
 
     More heads, neurons and layers are exact: what is zero adds zero. (Where heads share keys and values, new heads come
     in such groups; a number of heads that does not allow it ungroups them.) A wider head changes the √K that scores are
-    divided by, which W_Q makes up for, and the rotary frequencies, which rotary_base makes up for. A wider stream
+    divided by, which W_Q makes up for (not in least-squares attention, whose pattern does not have it), and the rotary
+    frequencies, which rotary_base makes up for. A wider stream
     changes what norms divide by: eps and the gains make up for that, and under layer norm the stream gets mean
     zero first (see `centre`), or the zeros would not stay zeros. Exact then, with post layer norm only under the
     conditions of `layer_to_rms`; and with post a layer that had no heads or neurons cannot get them, nor a model more
-    layers, for a norm would come with them."""
+    layers, for a norm would come with them; nor more layers where sublayers have no skips."""
     old = model.config
     wanted = {"d_model": d_model, "heads": heads, "d_head": d_head, "d_ff": d_ff, "layers": layers}
     sizes: dict[str, Any] = {name: size for name, size in wanted.items() if size not in (None, getattr(old, name))}
@@ -44,6 +45,10 @@ def pad(
             raise HandloomError(f"pad: with post norm, layers of {name}=0 have no norm there, and would get one")
         if name == "layers" and old.place == "post" and old.norm != "none":
             raise HandloomError("pad: with post norm, a layer of zeros still has norms, which change the stream")
+        if name == "layers" and len(old.skips) < 2:
+            raise HandloomError(
+                "pad: without skips a layer of zeros replaces the stream by zeros (expected both skips)"
+            )
     if "d_model" in sizes:
         model = widen_stream(model, sizes.pop("d_model"))
     if "d_head" in sizes and old.d_head:
@@ -79,6 +84,7 @@ def widen_stream(model: Model, width: int) -> Model:
 def widen_heads(model: Model, width: int) -> Model:
     old, rotary = model.config.d_head, model.config.positions == "rotary"
     stretch = width / old
+    louder = 1.0 if model.config.attention == "least-squares" else math.sqrt(stretch)
 
     def widen(name: str, array: Array) -> Array:
         axis = {"W_Q": 2, "W_K": 2, "W_V": 2, "W_O": 1, "b_Q": 1, "b_K": 1, "b_V": 1}.get(part(name))
@@ -91,7 +97,7 @@ def widen_heads(model: Model, width: int) -> Model:
             places = np.where(places < old // 2, places, places - old // 2 + width // 2)
         wide = np.zeros(shape, array.dtype)
         wide[(slice(None),) * axis + (places,)] = array
-        return wide * array.dtype.type(math.sqrt(stretch)) if part(name) in ("W_Q", "b_Q") else wide
+        return wide * array.dtype.type(louder) if part(name) in ("W_Q", "b_Q") else wide
 
     flat = {name: widen(name, array) for name, array in model.flat.items()}
     base = model.config.rotary_base

@@ -85,6 +85,8 @@ def check_patterns(values: Array) -> tuple[int, int, int]:
         raise HandloomError(
             f"{values.shape[0]} × {values.shape[1]} heads are too many for one picture; choose a layer or a head"
         )
+    if values.min() < -1e-6 or values.max() > 1 + 1e-6:
+        raise HandloomError(f"patterns from {values.min():.3g} to {values.max():.3g} are no shares (expected 0 to 1)")
     return values.shape[0], values.shape[1], values.shape[2]
 
 

@@ -8,7 +8,7 @@ What is drawn is said with values; Matplotlib draws it. The spread over seeds is
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import nan
+from math import log10, nan
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,6 +18,7 @@ from handloom.view.figures.figure import STYLE, check_format, figure_bytes, matp
 
 WIDE, TALL = 4.4, 3.3  # inches of a panel
 ACROSS = 3  # panels in a row
+SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 @dataclass(frozen=True)
@@ -148,11 +149,19 @@ def gaps(values: Sequence[float | None]) -> list[float]:
 def styled(axis: Any, panel: Any) -> None:
     """Names and scales of the axes."""
     axis.set(xlabel=getattr(panel, "x", ""), ylabel=panel.y)
-    if getattr(panel, "log_x", False):
-        axis.set_xscale("log")
-    if getattr(panel, "log_y", False):
-        axis.set_yscale("log")
+    for name, lines in (("x", axis.xaxis), ("y", axis.yaxis)):
+        if getattr(panel, f"log_{name}", False):
+            axis.set(**{f"{name}scale": "log"})
+            lines.set_major_formatter(power_words)  # Matplotlib's own needs its mathematics, which is off
+            lines.set_minor_formatter("")
     tidy(axis)
+
+
+def power_words(value: float, place: int) -> str:
+    """A number at a tick of a logarithmic axis: 0.01, 1,000, 10⁴, 10⁻¹²."""
+    if 1e-3 <= value < 1e4:
+        return f"{value:,.0f}" if value >= 1 else f"{value:g}"
+    return "10" + f"{log10(value):.0f}".translate(SUPERSCRIPT)
 
 
 def draw_marks(axis: Any, marks: Sequence[Mark]) -> None:
@@ -166,12 +175,13 @@ def draw_marks(axis: Any, marks: Sequence[Mark]) -> None:
             axis.axhline(mark.value, color=INK, linestyle="--", linewidth=0.9)
             place = {"xy": (0.99, mark.value), "xycoords": axis.get_yaxis_transform()}
             where = {"xytext": (0, 2), "va": "bottom", "ha": "right"}
-        axis.annotate(mark.name, **place, **where, textcoords="offset points", fontsize=7.5, color=SOFT)
+        paper = {"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.5}
+        axis.annotate(mark.name, **place, **where, textcoords="offset points", fontsize=7.5, color=SOFT, bbox=paper)
 
 
 def legend(axis: Any, names: Sequence[str]) -> None:
     if len(names) > 1:
-        axis.legend(frameon=False, fontsize=7.5)
+        axis.legend(framealpha=0.75, edgecolor="none", fontsize=7.5)
 
 
 def draw_bars(axis: Any, panel: Bars) -> None:
@@ -197,6 +207,7 @@ def draw_heat(axis: Any, panel: Heat) -> None:
             if value == value:
                 dark = value > low + 0.6 * (high - low)
                 text = format(value, panel.form)
+                text = text.replace("-", "") if not text.strip("-0.%") else text  # no −0.0
                 axis.text(j, i, text, ha="center", va="center", fontsize=7.5, color="white" if dark else INK)
     if panel.stairs is not None:
         edges = [(step - 0.5, y) for i, step in enumerate(panel.stairs) for y in (i - 0.5, i + 0.5)]

@@ -46,7 +46,7 @@ def example(e: Explanation) -> str:
         pattern = e.trace[f"{layer}.pattern"][int(h)]
         where = tokens[: len(pattern)]
         told = line("; ".join(filter(None, (words, looks[head]))))
-        drawn = heatmap(pattern, where, where, numbered=True, marked=[(e.at, int(pattern[e.at].argmax()))])
+        drawn = heatmap(pattern, where, where, numbered=True, marked=[(e.at, int(np.abs(pattern[e.at]).argmax()))])
         parts.append(f'<div class="words"><h3>Head {head}</h3><p>{told}</p>{figure(drawn)}</div>')
     neurons = "".join(f"<p>MLP {i}: {line(words)}</p>" for i, words in mlp_words(e.model).items() if words)
     told = f"On <code>{line(e.given)}</code> it outputs <code>{line(e.output)}</code>."

@@ -9,7 +9,7 @@ import numpy as np
 from handloom.core import HandloomError
 from handloom.core.arrays import Array
 from handloom.write.compiler.neuron_cases import NeuronWeights
-from handloom.write.compiler.streams import TINY, Streams, U, rounding
+from handloom.write.compiler.streams import TINY, Streams, U
 
 CLEAR = 1e-2  # of what stood in a dimension: with less than this left, it is cleared
 
@@ -39,8 +39,9 @@ def left_between(streams: Streams, neurons: NeuronWeights, d: int, low: float, h
     least, most = (np.sum([end(row, axis=0) for row in rows], axis=0) for end in (np.min, np.max))
     zeta, own = (least + most) / 2, (most - least) / 2
     wrong = np.sum([signal.most_wrong() for signal in streams.signals], axis=0) @ np.abs(other)
-    wrong += norm.error @ np.abs(neurons.reads) - streams.error[d] * np.abs(neurons.reads[d])
-    wrong += norm.mean * np.abs(neurons.reads.sum(0)) + rounding(neurons.reads, norm.sizes)
+    products = streams.products(neurons.reads, norm)
+    wrong += streams.wrong_by_norm(neurons.reads, norm, products)[0] - streams.error[d] * np.abs(neurons.reads[d])
+    wrong += products.rounding(np.count_nonzero(neurons.reads, axis=0))[0]
     size = np.abs(alpha) * max(-low, high) + np.abs(zeta) + own
     own = own + wrong / norm.sigma + norm.factor * size + (neurons.terms[d] + 1) * U * size + TINY
     turns = -zeta[alpha != 0] / alpha[alpha != 0]

@@ -17,6 +17,7 @@ SMALL = {1: 1, 2: 4, 3: 2}  # the largest multiple tried, by the number of varia
 FEW_CASES = 40  # up to this many, a linear part is tried
 MOST_SUMS = 2_000  # sums that are tried
 MOVED = 1 / 8  # of the gap between two points: how far the turns of a step are from them
+FAR_LESS = 16  # times as much must be written from a flat segment before another beginning is worth a neuron
 MOST_KNOWN = 100  # results that are kept
 
 
@@ -143,15 +144,19 @@ def through(s: Array, values: Array, multiples: tuple[float, ...]) -> Hinged | N
 
 def quietest(points: Array, slopes: Array) -> int:
     """The flat segment that all begins from, so that the neurons which are on anywhere add up to least: each rounds on
-    its own. If no segment is flat, the left of the first point, −1, or the right of the last, where less is written."""
+    its own. If no segment is flat, or far more is written from it, the left of the first point, −1, or the right of the
+    last, where less is written: for one neuron more."""
     flat = np.flatnonzero(~slopes.any(axis=1))
     turns = np.abs(np.diff(slopes, axis=0)).max(1, initial=0.0)
+    ends = np.abs(slopes[[0, -1]]).max(1) if len(slopes) else np.zeros(1)
+    most = written_at_ends(points, points, np.concatenate([ends[:1], turns, ends[1:]]))
+    end = -1 if most[0] <= most[-1] else len(slopes)
     if not len(flat):
-        ends = np.abs(slopes[[0, -1]]).max(1) if len(slopes) else np.zeros(1)
-        most = written_at_ends(points, points, np.concatenate([ends[:1], turns, ends[1:]]))
-        return -1 if most[0] <= most[-1] else len(slopes)
+        return end
     before = np.concatenate([[0.0], np.cumsum(turns)])  # up to each segment
-    return int(flat[np.maximum(before, before[-1] - before)[flat].argmin()])
+    best = int(flat[np.maximum(before, before[-1] - before)[flat].argmin()])
+    loud = written_at_ends(points, points[1:-1], turns)[best]
+    return end if FAR_LESS * min(most[0], most[-1]) < loud else best
 
 
 def written_at_ends(points: Array, at: Array, turns: Array) -> Array:
@@ -178,17 +183,17 @@ def with_flat_steps(hinged: Hinged, points: Array, i: Array, base: int) -> Hinge
     return replace(hinged, at=at, change=change)
 
 
-def flat_around(hinged: Hinged, variables: Array, values: Array) -> Hinged:
+def flat_around(hinged: Hinged, variables: Array, values: Array, part: float = 1 / 4) -> Hinged:
     """The same function with a flat step at each point, for two turns per change of value: no error passes it that is
-    less than a quarter of the gap between two points."""
+    less than this part of the gap between two points."""
     points, index = np.unique(np.round(variables @ np.array(hinged.multiples, float), 9), return_inverse=True)
     y = np.zeros((len(points), values.shape[1]))
     y[index] = values
     changes = np.flatnonzero(np.diff(y, axis=0).any(axis=1))
     gaps, jumps = np.diff(points)[changes], np.diff(y, axis=0)[changes]
-    at = np.column_stack([points[changes] + gaps / 4, points[changes + 1] - gaps / 4]).reshape(-1)
-    change = np.stack([jumps, -jumps], axis=1) / (gaps / 2)[:, None, None]
-    change = change.reshape(len(at), -1)
+    at = np.column_stack([points[changes] + part * gaps, points[changes + 1] - part * gaps]).reshape(-1)
+    change = np.stack([jumps, -jumps], axis=1) / ((1 - 2 * part) * gaps)[:, None, None]
+    change = change.reshape(len(at), values.shape[1])
     most = written_at_ends(points, at, np.abs(change).max(1, initial=0.0))[::2]  # where a step begins or ends
     base = int(most.argmin())
     side = np.where(np.arange(len(at)) < 2 * base, -1.0, 1.0)

@@ -16,7 +16,7 @@ import numpy as np
 
 from handloom.core.arrays import Array
 from handloom.write.compiler.codes import Codes
-from handloom.write.compiler.lower import Lowering
+from handloom.write.compiler.lower import FEW, Lowering
 from handloom.write.compiler.lowered import ONE, PLANE, Read, plus, times
 from handloom.write.compiler.ranges import one_token
 from handloom.write.compiler.values import END, At, Count, Select, Value
@@ -24,8 +24,8 @@ from handloom.write.compiler.values import END, At, Count, Select, Value
 STEP = 40.0  # between levels
 WIDE_STEP = 80.0  # where many are ordered, and matched by numbers that are computed: their errors grow with all steps
 FAR = 160.0  # from the first token to the matches and to the rest, there
+NEAR = 26.0  # from what many positions count, all alike, to the rest
 TIES = 2.0  # steps between positions of equal numbers, which may be off by more than their order leaves room for
-FEW = 12  # positions up to which the shares that heads give for counts are exact enough to be ordered by
 LONG = 128  # positions up to which the squares of positions are small enough for float32
 DIRECTIONS = 720  # tried for a read that picks out one token
 
@@ -67,6 +67,8 @@ class Levels:
         self.lowering, self.value, self.where = lowering, value, value.where
         ordered = isinstance(value, Select) and value.order in ("latest", "first") and lowering.ranges.block > FEW
         self.step, self.far = (WIDE_STEP, FAR) if ordered and value.where.circles else (STEP, STEP)
+        if isinstance(value, Count) and lowering.ranges.block > FEW:
+            self.far = NEAR
         self.spread = self.order()
 
     def order(self) -> Spread:
@@ -95,7 +97,8 @@ class Levels:
             return Spread(times(-ties, lowering.position()), -ties * last, -ties, 0)
         read = lowering.number(by) if read is None else read
         before = np.arange(len(gaps)) if isinstance(by, Count) else 0  # a count of n is at a position from n on
-        factor = sign * float(((STEP + ties * (last - before)) / gaps).max())
+        step = WIDE_STEP if last >= FEW and not ties else STEP
+        factor = sign * float(((step + ties * (last - before)) / gaps).max())
         at_first = float(lowering.ranges.at_first[by])
         sizes = factor * numbers
         return Spread(

@@ -6,7 +6,7 @@ than occur together; a read has the values of all of them.
 """
 
 from collections.abc import Mapping, Sequence
-from itertools import product
+from itertools import chain, product
 from math import prod
 
 import numpy as np
@@ -15,7 +15,7 @@ from handloom.core.arrays import Array
 from handloom.write.compiler.cases import Domain
 from handloom.write.compiler.ranges import bases, computed
 from handloom.write.compiler.signals import Signal
-from handloom.write.compiler.values import Constant, Linear, Plain, Value
+from handloom.write.compiler.values import Constant, Linear, Map, Plain, Value
 
 STRAIGHT = 1e-5  # of all that is read: a line may be off by as much
 MOST_LINES = 200_000  # cases of the keys
@@ -26,7 +26,8 @@ Tables = tuple[list[tuple[Plain, ...]], Array, Array]  # cases, values (n, m), e
 
 def on_lines(signals: Sequence[Signal], scaled: Array, keys: Sequence[Value], domain: Domain) -> Tables | None:
     """What weights (D, m) read of signals, in all cases of the keys; None if it is no line over them."""
-    if any(len(signal.key) != 1 for signal in signals) or prod(len(domain[key]) for key in keys) > MOST_LINES:
+    groups = [joint_cases(group, domain) for group in computed_alike(keys)]
+    if any(len(signal.key) != 1 for signal in signals) or prod(map(len, groups)) > MOST_LINES:
         return None
     tables = unit_tables(signals, scaled, domain)
     if not all(tables.values()):
@@ -45,10 +46,33 @@ def on_lines(signals: Sequence[Signal], scaled: Array, keys: Sequence[Value], do
     if (error > STRAIGHT * np.sum([np.abs(read).max(0) for read in reads], axis=0)).any():
         return None
     error = error + np.sum([signal.errors.max(0) @ np.abs(scaled) for signal in signals], axis=0)
-    cases = list(product(*(domain[key] for key in keys)))
+    cases = [tuple(row[key] for key in keys) for row in (dict(chain(*rows)) for rows in product(*groups))]
     numbers = np.array(cases, float).reshape(len(cases), len(keys)) - np.array([constant for _, constant in every])
     values = numbers @ slopes + middle
     return cases, values, np.broadcast_to(error, values.shape)
+
+
+def computed_alike(keys: Sequence[Value]) -> list[list[Value]]:
+    """The keys, those together that are functions of one and the same value, such as the points of a circle."""
+    groups: dict[Value, list[Value]] = {}
+    for key in dict.fromkeys(keys):
+        groups.setdefault(key.arguments[0] if isinstance(key, Map) and len(key.arguments) == 1 else key, []).append(key)
+    return list(groups.values())
+
+
+def joint_cases(group: Sequence[Value], domain: Domain) -> list[tuple[tuple[Value, Plain], ...]]:
+    """What values can be together, each with its name; several are functions of one value, so they are what its cases
+    give."""
+    if len(group) == 1:
+        return [((group[0], one),) for one in domain[group[0]]]
+    source = group[0].inputs[0]
+    rows = dict.fromkeys(tuple(computed(key, {source: one}) for key in group) for one in domain[source])
+    allowed = [set(domain[key]) for key in group]
+    return [
+        tuple(zip(group, row, strict=True))
+        for row in rows
+        if all(one in some for one, some in zip(row, allowed, strict=True))
+    ]
 
 
 def unit_tables(signals: Sequence[Signal], scaled: Array, domain: Domain) -> dict[Value, dict[Plain, Array]]:

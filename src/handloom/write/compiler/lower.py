@@ -8,7 +8,6 @@ becomes neurons in `hinges.py`.
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from handloom.write.compiler.lowered import (
     Lowered,
     NeuronPart,
     Read,
+    affine,
     plus,
     times,
     without_one,
@@ -44,7 +44,11 @@ from handloom.write.compiler.values import (
     token_of,
 )
 
+TINY = 1e-9
 SHORT = 7  # positions up to which counts are exact enough to be compared as they are
+
+FEW = 12  # positions up to which the shares that heads give for counts are exact enough to be ordered by
+STEEP = 0.425  # of the gap between two differences of counts: by less than this they may be wrong
 
 
 class Lowering:
@@ -71,7 +75,7 @@ class Lowering:
         self.heads: dict[Any, HeadPart] = {}
         self.times: dict[str, int] = {}  # when each number is known, in half layers
         self.levels = levels
-        self.compared = ranges.compared()
+        self.compared, self.tested = ranges.compared(), ranges.tested()
         self.middle = (ranges.block - 1) / 2
 
     # numbers
@@ -349,7 +353,12 @@ class Lowering:
             numbers -= np.array([[self.plain(value, one) for one in given] for given in cases]) @ np.array(
                 hinged.linear
             )
-        return [float(number) for number in numbers]
+        return [*map(float, numbers), *([-TINY] if self.passes_errors(value) else [])]
+
+    def passes_errors(self, value: Map) -> bool:
+        """Whether a number is computed from a large count and may be as wrong, so that one that is 0 is below it."""
+        counts = any(isinstance(one, Count) for one in bases(value))
+        return counts and self.ranges.block > SHORT and len(self.ranges.values[value]) > 2
 
     def hinged(self, value: Map, linear: bool = True) -> tuple[Hinged, list[Read]]:
         """A map as hinges, and the reads of its arguments. A count alone is taken as the share that its head gives."""
@@ -366,6 +375,8 @@ class Lowering:
         """The hinges of a function; if heads compare it with many others, none that errors of its arguments pass."""
         if value in self.compared and self.ranges.block > SHORT:
             return flat_around(fewest_hinges(arguments, results), arguments, results)
+        if value in self.tested and self.ranges.block > FEW and any(isinstance(one, Count) for one in bases(value)):
+            return flat_around(fewest_hinges(arguments, results), arguments, results, STEEP)
         return (with_a_linear_part if linear and results.shape[1] == 1 else fewest_hinges)(arguments, results)
 
     def of_sign(self, value: Map, mean: Value, result: Callable[[Map, Plain], Any]) -> tuple[Array, Array]:
@@ -387,14 +398,3 @@ class Lowering:
             rows.append((read, plus(dict(zip(targets, map(float, change), strict=True)))))
         self.lowered.parts.append(NeuronPart(rows, value.line, value))
         self.written(dict.fromkeys(targets, 1.0), self.when((read for read, _ in rows), True))
-
-
-def affine(known: Mapping[str, Array], wanted: Array) -> dict[str, float] | None:
-    """The read of a column that is a multiple of a known one, or the sum of multiples of two, and a constant; None if
-    it is not."""
-    for names in (*combinations(known, 1), *combinations(known, 2)):
-        basis = np.column_stack([*(known[name] for name in names), np.ones(len(wanted))])
-        amounts: Array = np.array(np.linalg.lstsq(basis, wanted, rcond=None)[0]).round(12)
-        if np.allclose(basis @ amounts, wanted, rtol=1e-9, atol=1e-9) and all(amounts[:-1]):
-            return plus(dict(zip(names, map(float, amounts), strict=False)), one=float(amounts[-1]))
-    return None

@@ -2,7 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import combinations
 
+import numpy as np
+
+from handloom.core.arrays import Array
 from handloom.write.compiler.values import Line, Value
 
 Read = Mapping[str, float]  # multiples of named numbers of the stream; "one" is the constant 1
@@ -63,3 +67,14 @@ def times(factor: float, read: Read) -> dict[str, float]:
 def without_one(read: Read) -> tuple[dict[str, float], float]:
     """A read without its constant, and the constant."""
     return {name: amount for name, amount in read.items() if name != "one"}, read.get("one", 0.0)
+
+
+def affine(known: Mapping[str, Array], wanted: Array) -> dict[str, float] | None:
+    """The read of a column that is a multiple of a known one, or the sum of multiples of two, and a constant; None if
+    it is not."""
+    for names in (*combinations(known, 1), *combinations(known, 2)):
+        basis = np.column_stack([*(known[name] for name in names), np.ones(len(wanted))])
+        amounts: Array = np.array(np.linalg.lstsq(basis, wanted, rcond=None)[0]).round(12)
+        if np.allclose(basis @ amounts, wanted, rtol=1e-9, atol=1e-9) and all(amounts[:-1]):
+            return plus(dict(zip(names, map(float, amounts), strict=False)), one=float(amounts[-1]))
+    return None

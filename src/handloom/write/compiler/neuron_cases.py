@@ -14,7 +14,7 @@ from handloom.write.compiler.cases import Domain, Domains, unproven
 from handloom.write.compiler.compile import CompilePlan
 from handloom.write.compiler.lowered import NeuronPart
 from handloom.write.compiler.signals import Cases, Signal
-from handloom.write.compiler.streams import TINY, Norm, Reads, Streams, U, not_too_large, rounding
+from handloom.write.compiler.streams import TINY, Norm, Products, Reads, Streams, not_too_large, signed
 from handloom.write.compiler.values import Map, Plain, Value
 
 ALIKE = 1e-3  # of what a part writes: what differs by less is one value, and the difference an error
@@ -62,20 +62,16 @@ class Activations:
         by_sign = not self.plan.ranges.signs.isdisjoint(keys)
         if by_sign and (len(keys) > 1 or value is None):
             raise unproven("neurons read a mean of which only the sign is known")
-        known = [] if by_sign else self.known(streams, base, keys)
-        units = np.eye(len(base))[:, known]
-        found = streams.read(np.hstack([neurons.reads, base, apart, units]), self.eps, keys, promised)
+        found = streams.read(np.hstack([neurons.reads, base, apart]), self.eps, keys, promised)
         found = with_turns(found, len(c)) if by_sign else found
         every, errors = np.vstack([found.values, found.first]), np.vstack([found.errors, found.first_error])
-        sizes = np.tile(norm.sizes / norm.sigma, (len(every), 1))  # (n, D)
-        read = 2 * len(c) + 1  # and behind these columns the known coordinates
-        sizes[:, known] = np.minimum(sizes[:, known], np.abs(every[:, read:]) + errors[:, read:])
-        own = rounding(neurons.reads, sizes) + more / norm.sigma  # (n, F)
+        own = found.rounded[:, : len(c)] + more / norm.sigma  # (n, F)
+        alone = (errors - found.rounded)[:, len(c) :]  # what the neurons share is not summed apart from them
         reach = BETWEEN if by_sign else ALONE
-        wrong = along_one_read(neurons, c, own, every[:, len(c) : read], errors[:, len(c) : read], reach)
+        wrong = along_one_read(neurons, c, own, every[:, len(c) :], alone, reach)
         every, errors = every[:, : len(c)], errors[:, : len(c)]
         wrong = np.minimum(wrong, (errors * (every > -2 * errors)) @ np.abs(neurons.writes))
-        wrong += rounded(neurons, np.maximum(every, 0), errors, found.factor)
+        wrong += rounded(neurons, every, errors, found.factor)
         if by_sign:  # what is between two cases is one too
             wrong[:-1] = wrong[:-1].max(0)
         active = np.maximum(every, 0)
@@ -86,12 +82,6 @@ class Activations:
         if by_sign and signal.key[0] is keys[0]:
             raise unproven("what neurons write differs for means of one sign")
         return signal
-
-    def known(self, streams: Streams, base: Array, keys: list[Value]) -> list[int]:
-        """The coordinates of what is read that these variables determine: how large each is, is known case by case."""
-        every = np.eye(len(base))
-        seen = {int(d): streams.seen_by(every[:, [d]], self.eps) for d in np.flatnonzero(base[:, 0])}
-        return [d for d, some in seen.items() if set(some) <= set(keys)]
 
     def as_value(self, value: Map, cases: list[tuple[Plain, ...]], signal: Signal) -> Signal:
         """What is written as a function of the value that is computed, unless it differs where that does not."""
@@ -141,16 +131,19 @@ def along_one_read(neurons: NeuronWeights, c: Array, own: Array, every: Array, e
     s, error, b, sizes = every[:, :1], errors[:, :1], every[:, 1:], np.abs(neurons.writes)
     own = own + errors[:, 1:]
     middle, near = c * s + b, reach * np.abs(c) * error
-    slope = np.abs((c * (middle > near)) @ neurons.writes) + (np.abs(c) * (np.abs(middle) <= near)) @ sizes
+    on, (up, down) = (c * (middle > near)) @ neurons.writes, signed(c * (np.abs(middle) <= near), neurons.writes)
+    slope = np.maximum(np.abs(on + up), np.abs(on - down))  # those that may turn add some of theirs
     wrong: Array = error * slope + (own * (middle > -near - 2 * own)) @ sizes
     return wrong
 
 
-def rounded(neurons: NeuronWeights, active: Array, errors: Array, factor: float) -> Array:
-    """What is rounded where neurons (n, F) write, (n, D), and how much the factor of their position changes."""
-    sizes = active + errors
-    not_too_large(sizes @ np.abs(neurons.writes))
-    wrong = (neurons.terms + 1) * U * (sizes @ np.abs(neurons.writes)) + TINY * neurons.writes.any(0)
+def rounded(neurons: NeuronWeights, every: Array, errors: Array, factor: float) -> Array:
+    """What is rounded where neurons that read so much (n, F) write, (n, D), and how much the factor of their position
+    changes."""
+    active = np.maximum(every, 0)
+    products = Products(*signed(np.maximum(every + errors, 0), neurons.writes))
+    not_too_large(products.up + products.down)
+    wrong = products.rounding(neurons.terms) + TINY * neurons.writes.any(0)
     more: Array = wrong + factor * (np.abs(active @ neurons.writes) + errors @ np.abs(neurons.writes))
     return more
 
@@ -170,7 +163,8 @@ def with_turns(found: Reads, count: int) -> Reads:
                 cases.append((float(low + share * (high - low)),))
                 values = np.vstack([values, values[a] + share * (values[b] - values[a])])
     errors = np.broadcast_to(found.errors.max(0), values.shape)
-    return replace(found, cases=cases, values=values, errors=errors)
+    rounded = np.vstack([np.broadcast_to(found.rounded[:-1].max(0), values.shape), found.rounded[-1]])
+    return replace(found, cases=cases, values=values, errors=errors, rounded=rounded)
 
 
 def around(place: Array, written: Array, errors: Array | float) -> tuple[Array, Array]:

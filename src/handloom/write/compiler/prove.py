@@ -35,7 +35,7 @@ from handloom.write.compiler.selections import HeadWeights
 from handloom.write.compiler.signals import Cases, Signal
 from handloom.write.compiler.source import TokenProgram
 from handloom.write.compiler.stored import stored_program
-from handloom.write.compiler.streams import FEW_CASES, Streams, U, distinct, rounding
+from handloom.write.compiler.streams import FEW_CASES, TINY, Streams, U, distinct
 from handloom.write.compiler.values import END, Constant, Map, Position, Select, Token, Value, token_of
 
 HOW = "all cases of every part, with rounding"
@@ -141,7 +141,8 @@ class Proof:
         for key, cases, table, first in ((token, own, tokens, ids[END]), (position, where, positions, 0)):
             exact = np.zeros_like(table)
             self.streams.signals.append(Signal((key,), cases, table, np.eye(D), table[first], exact, exact[0]))
-        self.streams.error = U * self.streams.sizes()
+        both = tokens.any(0) & positions.any(0)  # adding 0 rounds nothing
+        self.streams.error = np.where(both, U * self.streams.sizes(), 0.0)
 
     def attend(self, i: int, layer: LayerParts) -> None:
         if not self.model.config.heads:
@@ -203,11 +204,12 @@ class Proof:
 
     def ahead_of_others(self, logits: Array, token: int) -> tuple[Array, Array, float]:
         """What a token's logit is ahead of all others, as weights that read the stream; with the error of both."""
-        others = np.delete(logits, token, axis=1)
-        norm = self.streams.norm(self.eps)
-        scaled, error, factor = self.streams.normed(logits[:, [token]] - others, self.eps)
-        both = rounding(logits[:, [token]], norm.sizes) + rounding(others, norm.sizes)
-        return scaled, error + both / norm.sigma, factor
+        own, others = logits[:, [token]], np.delete(logits, token, axis=1)
+        scaled, norm = self.streams.normed(own - others, self.eps)
+        error = self.streams.wrong_by_norm(own - others, norm, self.streams.products(own - others, norm))
+        for weights in (own, others):
+            error = error + self.streams.products(weights, norm).rounding(np.count_nonzero(weights, axis=0))
+        return scaled, error[0] / norm.sigma + TINY, norm.factor
 
     def promised(self) -> Domain:
         """What the values of heads can be where an answer is given: a token that every input has was found."""

@@ -65,10 +65,17 @@ class Ranges:
         return bool(computed(where.key, {bases(where.key)[0]: token}))
 
     def compared(self) -> frozenset[Value]:
-        """What heads compare as numbers: the points of their conditions, there and here, and what they order by."""
+        """What heads compare as numbers: the points of their conditions, there and here, and what they order others
+        by."""
         heads = [value for value in self.values if isinstance(value, Select | Count)]
-        points = (point for head in heads for there, here, _ in head.where.circles for point in (*there, *here))
-        return frozenset([*points, *(one.by for one in heads if isinstance(one, Select) and one.by is not None)])
+        points = [point for head in heads for there, here, _ in head.where.circles for point in (*there, *here)]
+        orders = (one.by for one in heads if isinstance(one, Select) and one.by is not one.value)
+        return frozenset([*points, *(by for by in orders if by is not None)])
+
+    def tested(self) -> frozenset[Value]:
+        """What computes the flags that heads test."""
+        heads = (value for value in self.values if isinstance(value, Select | Count))
+        return frozenset(innermost(head.where.key) for head in heads if head.where.key is not None)
 
     def cases(self, value: Map) -> Cases:
         if value not in self.known_cases:
@@ -205,6 +212,13 @@ def bases(value: Value) -> tuple[Value, ...]:
     if isinstance(value, Linear | Map):
         return tuple(dict.fromkeys(base for one in value.inputs for base in bases(one)))
     return () if isinstance(value, Constant) else (value,)
+
+
+def innermost(value: Value) -> Value:
+    """The function that a function of it alone, of that alone, and so on, is computed from."""
+    while isinstance(value, Map) and len(value.arguments) == 1 and isinstance(value.arguments[0], Map):
+        value = value.arguments[0]
+    return value
 
 
 def is_column(value: Value) -> bool:

@@ -27,6 +27,7 @@ from handloom.write.compiler.values import (
 )
 
 DECIMALS = 12  # of points on a circle, so that the sine of π is 0, and takes no dimension
+FEWER = 4  # times fewer values than what it is computed from has a digit
 WELL_APART = 4  # tokens on a circle, whose middle then is as far from each as others are
 
 
@@ -109,7 +110,8 @@ class Rewriting:
             if set(both) <= tokens or (apart and set(self.ranges.values[there]) <= tokens):
                 pairs.append((self.new(there), self.new(here)))
             else:
-                circles.append((self.points(there, both), self.points(here, both), len(set(both))))
+                mine = self.points(here, both)
+                circles.append((mine if there is here else self.points(there, both), mine, len(set(both))))
         key, query = (None if flag is None else self.new(flag) for flag in (where.key, where.query))
         return Where(tuple(pairs), key, query, circles=tuple(circles))
 
@@ -117,9 +119,22 @@ class Rewriting:
         """Where a value lies on the circle of all values that are compared; if it is computed, at once with it."""
         angle = {one: 2 * pi * i / len(set(both)) for i, one in enumerate(sorted(set(both), key=str))}
         maps = [Map(lambda v, f=f: round(f(angle[v]), DECIMALS), (value,), line=value.line) for f in (cos, sin)]
-        if isinstance(value, Map) and not is_column(value):
+        if isinstance(value, Map) and not is_column(value) and not self.is_digit(value):
             maps = [inlined(one, 0, value) for one in maps]
         return tuple(map(self.new, maps))  # type: ignore[return-value]
+
+    def is_digit(self, value: Map) -> bool:
+        """Whether a value has far fewer cases than what neurons compute it from, and its points would round as much."""
+        given = [one for one in value.arguments if not is_column(one) and neurons_compute(one)]
+        most = max((len(self.ranges.values[one]) for one in given), default=0)
+        return FEWER * len(self.ranges.values[value]) <= most
+
+
+def neurons_compute(value: Value) -> bool:
+    """Whether neurons compute a value, or a term of it."""
+    if isinstance(value, Linear):
+        return any(neurons_compute(one) for one in value.inputs)
+    return isinstance(value, Map) and not is_column(value)
 
 
 def without_multiples(value: Map) -> Map:

@@ -20,6 +20,8 @@ from handloom.write.compiler.values import (
     token_of,
 )
 
+MANY = 64  # positions from which the last of all counts, whose share is nearest to the next, must be flat
+
 
 def say(lowering: Lowering, value: Value) -> None:
     """Write the answer's point onto the token's own, loudly."""
@@ -54,6 +56,8 @@ def say_computed(lowering: Lowering, value: Map | Linear) -> None:
             say_sum(lowering, total, *direction)
             return
     if len(value.arguments) == 1 and isinstance(value.arguments[0], Count):
+        if lowering.ranges.block > MANY:
+            arguments, codes = np.vstack([arguments, arguments[-1:] + 1]), np.vstack([codes, codes[-1:]])
         arguments, reads = 1 / (1 + arguments), [lowering.share(value.arguments[0])]
     else:
         reads = [lowering.number(one) for one in value.arguments]

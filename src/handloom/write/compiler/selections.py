@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from handloom.core.arrays import Array
-from handloom.write.compiler.cases import Domains, unproven
-from handloom.write.compiler.ranges import bases, computed, one_token
+from handloom.write.compiler.cases import Domains, bases_until, unproven
+from handloom.write.compiler.ranges import computed, one_token
 from handloom.write.compiler.streams import TINY, Reads, Streams, U, not_too_large
 from handloom.write.compiler.values import At, Count, Plain, Position, Select, Value, Where
 
@@ -126,7 +126,8 @@ class Selections:
         by = value.by if isinstance(value, Select) else None
         ordered = isinstance(value, Select) and value.order != "all" and not self.unique(where)
         tied = by is not None and isinstance(value, Select) and by is value.value
-        flags = [] if where.key is None else bases(where.key)
+        written = {signal.key[0] for signal in streams.signals if len(signal.key) == 1}
+        flags = () if where.key is None else bases_until(where.key, written)
         order = ([by] if by is not None else []) + ([self.domains.atom(Position)] if ordered and not tied else [])
         found = scored(streams, head, queries, list(dict.fromkeys((*there, *flags, *order))))
         keys = [*there, *([] if where.key is None else [where.key]), *order]

@@ -1,5 +1,6 @@
 """Signals: what one part of a model adds to the residual stream, as a table of a few variables of the program."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,6 +28,16 @@ class Signal:
         """The largest error of each dimension, (D,)."""
         worst: Array = np.maximum(self.errors.max(0, initial=0.0), self.first_error)
         return worst
+
+    def rows(self, keys: Sequence[Value], cases: Sequence[tuple[Plain, ...]]) -> list[int] | None:
+        """The row in each of these cases of some keys; None if they do not determine it."""
+        place = {one: i for i, one in enumerate(keys)}
+        if not set(self.key) <= set(place):
+            return None
+        at = [place[one] for one in self.key]
+        rows = [self.cases.get(tuple(case[i] for i in at)) for case in cases]
+        known = [row for row in rows if row is not None]
+        return known if len(known) == len(rows) else None
 
     def without(self, d: int) -> "Signal":
         """The signal with nothing written in a dimension."""

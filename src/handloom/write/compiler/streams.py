@@ -9,7 +9,8 @@ position to position, is a bound beside it:
                 is read there, and rounds by (D/2 + 6)u in any order of summation, u = 2⁻²⁴, or by no more than y²
                 where it is added to C²; then each coordinate rounds by 3u of itself and of the mean. The mean, and what
                 rounding adds to it, is the same for all coordinates, and is seen by the sum of a read's coefficients
-    products    n terms round by (n + 1)u of the sum of their sizes, in any order
+    products    each rounds by u of itself, and each sum of some of them, in any order, by u of the sum of all positive
+                ones or of all negative ones, whichever is larger
     additions   u of the largest number, per dimension
     underflow   less than 2⁻¹⁰⁰ per product; numbers that could overflow have no proof
 """
@@ -44,18 +45,32 @@ class Reads:
     first: Array  # (m,)
     first_error: Array  # (m,)
     factor: float
+    rounded: Array  # (n + 1, m): what of the errors is rounded in the sums of the reads; the last is the first token's
 
 
 @dataclass(frozen=True)
 class Norm:
-    """What a norm does to the stream: the number that it divides by, up to a factor; how large coordinates can be, by
-    how much they are rounded and were before, whatever the case, (D,); and how large the mean that it takes away."""
+    """What a norm does to the stream: the number that it divides by, up to a factor; how large coordinates can be,
+    whatever the case, (D,); and how large the mean that it takes away."""
 
     sigma: float
     factor: float
     sizes: Array
-    error: Array
     mean: float
+
+
+@dataclass(frozen=True)
+class Products:
+    """What the positive products of weights with coordinates add up to at most, and what the negative ones, (n, m)."""
+
+    up: Array
+    down: Array
+
+    def rounding(self, terms: Array) -> Array:
+        """What float32 rounds in sums of so many products: all sums of some of them, in any order, lie between those of
+        all negative and of all positive ones. Adding 0 rounds nothing."""
+        rounded: Array = 1.01 * U * (terms * np.maximum(self.up, self.down) + self.up + self.down)
+        return rounded
 
 
 @dataclass(frozen=True)
@@ -127,13 +142,32 @@ class Streams:
         low, high = sum(float(row.min()) for row in rows), sum(float(row.max()) for row in rows)
         return max(-low, high) + float(self.most_wrong().sum())
 
-    def normed(self, weights: Array, eps: float) -> tuple[Array, Array, float]:
-        """Weights (D, m) that read behind a norm as weights that read the stream, their error (m,) and the factor."""
-        norm, coefficients = self.norm(eps), np.abs(weights)
-        error = norm.error @ coefficients + norm.mean * np.abs(weights.sum(0))
-        error += rounding(weights, norm.sizes)
-        not_too_large(norm.sizes, norm.sizes @ coefficients / norm.sigma)
-        return weights / norm.sigma, error / norm.sigma + TINY, norm.factor
+    def normed(self, weights: Array, eps: float) -> tuple[Array, Norm]:
+        """Weights (D, m) that read behind a norm as weights that read the stream, and the norm."""
+        norm = self.norm(eps)
+        not_too_large(norm.sizes, norm.sizes @ np.abs(weights) / norm.sigma)
+        return weights / norm.sigma, norm
+
+    def wrong_by_norm(self, weights: Array, norm: Norm, products: Products) -> Array:
+        """How wrong coordinates make the products of weights (D, m), before the norm divides them: by what was rounded
+        in the stream and in the norm, and by the mean."""
+        wrong: Array = self.error @ np.abs(weights) + norm.mean * np.abs(weights.sum(0))
+        return wrong + 3.01 * U * (products.up + products.down)
+
+    def products(
+        self, weights: Array, norm: Norm, keys: Sequence[Value] = (), cases: Sequence[tuple[Plain, ...]] = ()
+    ) -> Products:
+        """The products of weights (D, m) with all coordinates less their mean: in each of these cases, and last at the
+        first token; or, if none are given, in any case."""
+        mean = norm.mean * np.maximum(np.maximum(weights, 0).sum(0), np.maximum(-weights, 0).sum(0))
+        total = np.tile(mean + self.most_wrong() @ np.abs(weights), (2, len(cases) + 1, 1))
+        for signal in self.signals:
+            first = np.array(signed(signal.first[None] @ signal.vectors, weights))
+            every = np.array(signed(signal.amounts @ signal.vectors, weights))
+            rows, most = signal.rows(keys, cases), every.max(1, keepdims=True, initial=0.0)
+            total[:, :-1] += most if rows is None else every[:, rows]
+            total[:, -1:] += first if cases else np.maximum(first, most)
+        return Products(*total)
 
     def norm(self, eps: float) -> Norm:
         low, high = self.bounds()
@@ -146,14 +180,18 @@ class Streams:
         mean = self.largest_sum() / width + 2 * U * sizes.sum()
         small = ((np.sort(sizes)[:-2] + mean) ** 2).sum() / least**2  # what is added to the squares of the pair
         factor = most / sigma - 1 + min(width / 2 * U, small) + 6 * U
-        return Norm(sigma, factor, sizes, self.error + 3.01 * U * (sizes + mean), mean)
+        return Norm(sigma, factor, sizes, mean)
 
     def read(self, weights: Array, eps: float, keys: Sequence[Value], promised: Domain | None = None) -> Reads:
         """What weights (D, m) read behind a norm, in each case of the keys, which must determine it."""
-        scaled, error, factor = self.normed(weights, eps)
+        scaled, norm = self.normed(weights, eps)
         cases, values, errors = self.tables(scaled, keys, promised)
         first, first_error = self.at_first(scaled)
-        return Reads(tuple(keys), cases, values, errors + error, first, first_error + error, factor)
+        products = self.products(weights, norm, keys, cases)
+        rounded = products.rounding(np.count_nonzero(weights, axis=0)) / norm.sigma
+        error = self.wrong_by_norm(weights, norm, products) / norm.sigma + rounded + TINY
+        every = errors + error[:-1]
+        return Reads(tuple(keys), cases, values, every, first, first_error + error[-1], norm.factor, rounded)
 
     def tables(self, scaled: Array, keys: Sequence[Value], promised: Domain | None) -> Tables:
         """What weights (D, m) read of the stream in each case of the keys."""
@@ -218,11 +256,11 @@ def between_ends(signals: Sequence[Signal], scaled: Array) -> tuple[Array, Array
     return total, wrong
 
 
-def rounding(weights: Array, sizes: Array) -> Array:
-    """What float32 rounds in products of weights (D, m) with numbers of these sizes, (m,). Adding 0 rounds nothing."""
-    terms = np.count_nonzero(weights, axis=0)
-    rounded: Array = (terms + 1) * U * (sizes @ np.abs(weights))
-    return rounded
+def signed(rows: Array, weights: Array) -> tuple[Array, Array]:
+    """What the positive products of numbers (n, D) with weights (D, m) add up to, and minus what the negative do."""
+    high, low = np.maximum(rows, 0), np.maximum(-rows, 0)
+    plus, minus = np.maximum(weights, 0), np.maximum(-weights, 0)
+    return high @ plus + low @ minus, high @ minus + low @ plus
 
 
 def not_too_large(*numbers: Array) -> None:

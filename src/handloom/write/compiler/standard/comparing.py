@@ -7,11 +7,13 @@ from handloom.language import (
     END,
     apply,
     at,
+    back,
     choose,
     count,
     find,
     greater,
     greatest,
+    latest,
     least,
     mean,
     number,
@@ -24,6 +26,8 @@ from handloom.language import (
 from handloom.write.compiler.source import TokenProgram
 from handloom.write.compiler.standard.moving import letters_up_to
 from handloom.write.compiler.values import Value
+
+FEW_ORDERED = 30  # counts up to which a head orders them all
 
 
 def digits_below(digits: int) -> str:
@@ -74,9 +78,16 @@ def double_histogram(n: int = 5, letters: int = 3) -> TokenProgram:
 
 
 def most_frequent(n: int = 10, letters: int = 10) -> TokenProgram:
+    """Of letters that occur as often, the one that did so first. In long inputs it is the latest that took the lead:
+    to order many counts, and equal ones by position, takes counts that are exact to a part of their number."""
+
     @program(asks=f"{letters_up_to(letters)}{{1,{n}}}", steps=1)
     def most_frequent() -> Any:
-        return greatest(count(there(token) == token), token)
+        often = count(there(token) == token)
+        if n <= FEW_ORDERED:
+            return greatest(often, token)
+        leads = often > back(1, greatest(often, often))
+        return latest(token, where=there(leads) == 1)
 
     return most_frequent
 

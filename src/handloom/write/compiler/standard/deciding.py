@@ -24,6 +24,9 @@ from handloom.write.compiler.standard.comparing import digits_below
 from handloom.write.compiler.standard.moving import letters_up_to
 from handloom.write.compiler.values import Value
 
+FEW_DEPTHS = 20  # brackets up to which depths are compared as they are,
+DIGITS = 8  # and otherwise by their digits to this base
+
 
 def is_sorted(n: int = 8, digits: int = 10) -> TokenProgram:
     @program(asks=f"{digits_below(digits)}{{1,{n}}}", steps=1)
@@ -90,18 +93,27 @@ def shuffle_dyck_2(n: int = 5) -> TokenProgram:
 def dyck_2(n: int = 6) -> TokenProgram:
     """A bracket closes the latest one that opened at its depth; they must be of one kind. What is deeper than half of
     the input is never closed, and the first bracket that closes too much finds none."""
-
-    def limited(depth: Any) -> Value:
-        return apply(lambda depth: min(max(depth, 0), n // 2 + 1), depth)
+    half = n // 2 + 1
+    deepest = half if n <= FEW_DEPTHS else half + DIGITS - 1 - half % DIGITS
 
     @program(asks=f"[()[\\]]{{1,{n}}}", steps=1)
     def dyck_2() -> Any:
         opens = apply(lambda text: int(text in ("(", "[")), token)
         closes = apply(lambda text: int(text in (")", "]")), token)
-        depth = count(there(opens) == 1) - count(there(closes) == 1)
+        closed = apply(lambda closed: min(closed, half), count(there(closes) == 1))
+        open = position - 2 * closed  # all others have opened
+        depth = apply(lambda depth: min(max(depth, 0), deepest), open + closes)  # of a bracket and of its partner
         kind = apply(lambda text: {"(": 1, "[": 2}.get(text, 0), token)
-        opened = latest(kind, where=(there(limited(depth)) == limited(depth + 1)) & (there(opens) == 1), otherwise=0)
+        alike = there(depth) == depth if n <= FEW_DEPTHS else same_digits(depth)
+        opened = latest(kind, where=alike & (there(opens) == 1), otherwise=0)
         wrong = apply(lambda text, kind: int(kind != {")": 1, "]": 2}.get(text, kind)), token, opened)
-        return choose(seen(there(wrong) == 1) | (depth > 0), "N", "Y")
+        return choose(seen(there(wrong) == 1) | (open > 0), "N", "Y")
 
     return dyck_2
+
+
+def same_digits(number: Value) -> Any:
+    """Whether a number is the same there, compared digit by digit: many points on one circle lie too close together."""
+    eights = number // DIGITS
+    ones = apply(lambda rest: min(max(rest, 0), DIGITS - 1), number - DIGITS * eights)
+    return (there(eights) == eights) & (there(ones) == ones)
