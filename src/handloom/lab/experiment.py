@@ -175,7 +175,7 @@ class Conclusion:
     @property
     def found(self) -> str:
         """The two first checks in words."""
-        return in_words([(one.name, one.found) for one in self.results if not one.control])
+        return found_in_words([(one.name, one.found) for one in self.results if not one.control])
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -201,7 +201,7 @@ class Conclusion:
         return "\n".join([*lines, f"  {self.verdict} ({how})"])
 
 
-def in_words(checks: Sequence[tuple[str, str]]) -> str:
+def found_in_words(checks: Sequence[tuple[str, str]]) -> str:
     """The first two of these names and values."""
     return "; ".join(f"{name}: {found}" for name, found in checks[:2])
 

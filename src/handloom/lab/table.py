@@ -51,7 +51,7 @@ def current_rows(records: Path) -> list[dict[str, Any]]:
 
 def experiment_rows(records: Path) -> Iterator[dict[str, Any]]:
     from handloom.lab.catalogue import GROUPS, experiment, experiment_names
-    from handloom.lab.experiment import in_words
+    from handloom.lab.experiment import found_in_words
     from handloom.lab.keeping import record_of
 
     for group in GROUPS:
@@ -66,7 +66,9 @@ def experiment_rows(records: Path) -> Iterator[dict[str, Any]]:
                 "papers": list(claim.papers),
                 "seed": claim.seed,
                 "said": claim.number,
-                "found": in_words([(one["name"], one["found"]) for one in record["checks"] if not one["control"]]),
+                "found": found_in_words(
+                    [(one["name"], one["found"]) for one in record["checks"] if not one["control"]]
+                ),
                 "verdict": record["verdict"],
                 "seconds": record["seconds"],
                 "checks": [short(check) for check in record["checks"]],
