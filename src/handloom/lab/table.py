@@ -58,6 +58,7 @@ def experiment_rows(records: Path) -> Iterator[dict[str, Any]]:
         for name in experiment_names(group):
             claim = experiment(name).CLAIM
             record = record_of(name, records) or {"verdict": "not run", "seconds": 0, "checks": []}
+            checks = record["checks"]
             yield {
                 "name": name,
                 "group": group,
@@ -71,7 +72,7 @@ def experiment_rows(records: Path) -> Iterator[dict[str, Any]]:
                 ),
                 "verdict": record["verdict"],
                 "seconds": record["seconds"],
-                "checks": [short(check) for check in record["checks"]],
+                "checks": [short(check) for check in checks],
             }
 
 
