@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from handloom.core import Config, Model, Vocab, params
 from handloom.core.config import CHOICES
 
-STANDARD = {"attention": "softmax"}  # the family that other formats and engines have
+SKIPS = {"skips": ("attn", "mlp")}  # every sublayer adds to the stream
+STANDARD = {"attention": "softmax", "parallel": False, **SKIPS}  # the family that other formats and engines have
 BIASES = ("attn", "mlp", "norm", "unembed")
 LETTERS = Vocab.of("01", bos="<end>", eos="<end>")
 
@@ -39,8 +40,13 @@ def configs(draw, **fixed):
         "kv_heads": draw(kv_heads(heads)),
         "attention": draw(st.sampled_from(CHOICES["attention"])),
         "ridge": draw(st.sampled_from([1.0, 0.1])),
+        "parallel": draw(st.booleans()),
+        "skips": draw(st.sampled_from([("attn", "mlp"), ("attn",), ("mlp",), ()])),
     }
-    return Config(**values | fixed)
+    values |= fixed
+    if "parallel" not in fixed and (values["place"] == "post" or len(values["skips"]) == 1):
+        values["parallel"] = False
+    return Config(**values)
 
 
 def not_least_squares(drawn):

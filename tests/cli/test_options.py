@@ -99,7 +99,8 @@ def test_the_help_shows_the_text_and_the_default_of_every_field(name, tmp_path, 
 
 
 NUMBERS = {int: st.integers(10, 10**9), float: st.floats(0, 1e300), str: st.text("abc_", min_size=1)}
-TUPLES = {"betas": st.tuples(st.floats(0, 1), st.floats(0, 1)), "biases": st.lists(st.sampled_from(["attn", "mlp"]))}
+PARTS = st.lists(st.sampled_from(["attn", "mlp"]))
+TUPLES = {"betas": st.tuples(st.floats(0, 1), st.floats(0, 1)), "biases": PARTS, "skips": PARTS}
 
 
 @st.composite
@@ -133,9 +134,9 @@ def test_what_is_given_is_what_the_command_gets_and_nothing_else(name, data):
 
 LEARN = """--steps 1 --batch 3 --rate 0.002 --schedule cosine --warmup 2 --decay 0.2 --betas 0.8,0.9 --clip 3
 --dropout 0.1 --count 40 --fresh --patience 4 --until 0.9 --every 5 --samples 6 --keep 7 --seed 8 --lanes 2
---layers 1 --heads 2 --width 8 --d-head 4 --d-ff 5 --norm rms --place post --eps 0.01 --activation relu
+--layers 1 --heads 2 --width 8 --d-head 4 --d-ff 5 --norm rms --place pre --eps 0.01 --activation relu
 --positions rotary --rotary-base 50 --masked --tied --biases none --gated --kv-heads 1
---attention least-squares --ridge 2"""
+--attention least-squares --ridge 2 --parallel --skips none"""
 DISCOVER = """--seed 3 --no-model --tokens sparse --smaller 1 --learn 2 --samples 5 --temperature 0.5 --feedback 0.2
 --layers 1 --heads 2 --width 8 --batch 4 --rate 0.01 --symmetry none --attempts 5 --steps 50 --keep 20"""
 
@@ -153,7 +154,7 @@ def test_every_setting_given_to_learn_arrives_in_run_json(tmp_path):
     config = about["network"]["config"]
     assert config["d_model"] == given["width"]
     for size in KINDS["transformer"] - {"d_model"}:
-        assert config[size] == (list(given[size]) if size == "biases" else given[size])
+        assert config[size] == (list(given[size]) if size in ("biases", "skips") else given[size])
 
 
 def test_the_rank_of_lora_arrives_in_run_json(tmp_path):

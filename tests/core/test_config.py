@@ -41,6 +41,10 @@ IMPOSSIBLE = [
     ({"attention": "sparse"}, "attention='sparse' must be one of 'softmax', 'linear', 'least-squares', 'hard'"),
     ({"ridge": -1}, "ridge=-1 must be a finite number, 0 or more"),
     ({"attention": "least-squares", "ridge": 0}, "ridge=0 .expected above 0"),
+    ({"parallel": 1}, "parallel=1 must be one of True, False"),
+    ({"parallel": True, "place": "post"}, "parallel sublayers have one norm before them and one skip"),
+    ({"parallel": True, "skips": ("mlp",)}, "parallel sublayers have one norm before them and one skip"),
+    ({"skips": ("norm",)}, "skips=.* must be some of 'attn', 'mlp'; \\(\\) for none"),
     ({"biases": True}, "biases=True must be some of 'attn', 'mlp', 'norm', 'unembed'; \\(\\) for none"),
     ({"biases": ("attn", "query")}, "biases=.* must be some of"),
 ]
@@ -64,6 +68,13 @@ def test_numpys_numbers_are_numbers():
     assert config == Config(vocab=5, block=4, d_model=6, eps=0.5, biases=("mlp",))
     assert type(config.vocab) is int
     assert json.dumps(config.to_json())
+
+
+def test_a_sublayer_that_is_not_there_replaces_nothing():
+    """So that a layer without heads, or without neurons, leaves the stream to the other sublayer."""
+    assert Config(**GOOD | {"heads": 0, "skips": ()}).skips == ("attn",)
+    assert Config(**GOOD | {"d_ff": 0, "skips": ("attn",)}).skips == ("attn", "mlp")
+    assert Config(**GOOD | {"d_ff": 0, "skips": (), "parallel": True}).skips == ()
 
 
 @given(configs())

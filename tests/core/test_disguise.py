@@ -63,6 +63,8 @@ def test_twenty_disguises_of_every_standard_program_have_the_same_answers(name):
         {"positions": "sinusoid", "tied": False},
         {"gated": True, "kv_heads": 1},
         {"attention": "linear"},
+        {"parallel": True},
+        {"skips": (), "norm": "rms"},
         {"attention": "least-squares", "ridge": 0.5},
         {"attention": "hard"},
         {"heads": 0, "d_head": 0},

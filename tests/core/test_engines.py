@@ -103,6 +103,9 @@ ALL_KINDS = [
     {"norm": "rms", "attention": "linear", "kv_heads": 1},
     {"norm": "rms", "attention": "least-squares", "ridge": 0.3, "kv_heads": 1},
     {"norm": "rms", "attention": "least-squares", "causal": False},
+    {"norm": "rms", "parallel": True},
+    {"norm": "rms", "parallel": True, "skips": ()},
+    {"norm": "none", "skips": ("mlp",), "positions": "rotary"},
 ]
 
 

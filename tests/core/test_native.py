@@ -74,6 +74,8 @@ def test_progress_is_reported_and_can_stop_decoding():
         ({"gated": True}, "it has no gated MLPs"),
         ({"kv_heads": 1}, "its heads do not share keys and values"),
         ({"attention": "least-squares"}, "it has no least-squares attention"),
+        ({"parallel": True}, "its sublayers are one after the other and all have skips"),
+        ({"skips": ("mlp",)}, "its sublayers are one after the other and all have skips"),
         ({"kind": "bow"}, "has frozen ones"),
         ({"kind": "gru"}, "it trains transformers only"),
     ],
@@ -117,6 +119,14 @@ def test_auto_chooses_it_where_it_can_run():
     assert fastest(model_of(config).astype(np.float64)) == "torch"
     assert fastest(model_of(Config(vocab=3, block=4, d_model=2, causal=False))) == "torch"
     assert prepare(RULE, **SMALL).choice.name == "native"
+
+
+def test_rows_in_any_order_of_memory_have_the_same_logits():
+    """Rows that are no plain block of memory are copied; the copy must live as long as the engine reads it."""
+    config = Config(vocab=5, block=64, d_model=4)
+    model = Model(config, parameters.random(config, seed=0), Vocab.numbers(5)).astype(np.float32)
+    rows = np.random.default_rng(0).integers(0, 5, (20_000, 64))
+    assert np.array_equal(native.forward(model, np.asfortranarray(rows))[0], native.forward(model, rows)[0])
 
 
 def test_it_refuses_sites_and_edits():

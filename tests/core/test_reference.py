@@ -185,6 +185,37 @@ def test_hard_attention_is_the_limit_of_softmax():
     assert_close(forward(soft.with_(params=flat), tokens)[0], forward(hard, tokens)[0], 1e-9)
 
 
+@given(models_and_tokens())
+@settings(max_examples=60)
+def test_what_a_layer_writes_is_added_to_the_stream_or_replaces_it(case):
+    model, tokens = case
+    config = model.config
+    _, seen = forward(model, tokens, want="*")
+    for i in range(config.layers):
+        at = {name: seen[f"{i}.{name}"] for name in ("resid_pre", "attn_out", "mlp_out", "resid_post")}
+        if config.parallel:
+            kept = at["resid_pre"] if config.skips else 0.0
+            assert_close(kept + at["attn_out"] + at["mlp_out"], at["resid_post"], 1e-12)
+            assert f"{i}.resid_mid" not in seen
+            assert f"{i}.ln2" not in seen
+        elif config.place == "pre":
+            middle = at["resid_pre"] * ("attn" in config.skips) + at["attn_out"]
+            assert_close(seen[f"{i}.resid_mid"], middle, 1e-12)
+            assert_close(at["resid_post"], middle * ("mlp" in config.skips) + at["mlp_out"], 1e-12)
+
+
+def test_parallel_sublayers_read_one_norm():
+    """As in GPT-J: heads and neurons read ln1, and the neurons do not see what the heads write."""
+    config = Config(vocab=5, block=4, d_model=6, layers=1, heads=2, d_head=3, d_ff=7, parallel=True)
+    model = random_model(config)
+    _, seen = forward(model, [3, 1, 4], want="0.*")
+    p = model.params["layers"][0]
+    assert_close(seen["0.mlp_pre"], seen["0.ln1"] @ p["W_in"] + p["b_in"], 1e-12)
+    assert_close(seen["0.q"], reference.project(seen["0.ln1"][None], p["W_Q"], p["b_Q"]), 1e-12)
+    _, edited = forward(model, [3, 1, 4], want="0.mlp_out", edits={"0.attn_out": 0.0})
+    assert np.array_equal(edited["0.mlp_out"], seen["0.mlp_out"])
+
+
 def test_keys_and_values_that_heads_share_are_cached_once():
     config = Config(vocab=5, block=9, d_model=6, layers=1, heads=6, d_head=2, kv_heads=2)
     model, past = random_model(config), Past()

@@ -10,7 +10,14 @@ from gammon_boards import board_of
 from handloom.core import HandloomError
 from handloom.lab.games.gammon.gnubg import ELSEWHERE, gnubg_player
 from handloom.lab.games.gammon.kernels import LONGEST, MOST_PLAYS, OFF, after_reply, play_itself
-from handloom.lab.games.gammon.matches import Turn, equities_of, look_ahead_player, match, network_player, random_player
+from handloom.lab.games.gammon.matches import (
+    Turn,
+    equities_of,
+    look_ahead_player,
+    network_player,
+    play_match,
+    random_player,
+)
 from handloom.lab.games.gammon.plays import plays, start
 from handloom.lab.games.gammon.pubeval import in_contact, pubeval_inputs, pubeval_player
 from handloom.lab.games.gammon.td_learning import Learning, learn
@@ -95,12 +102,12 @@ def test_with_a_coin_the_result_of_a_game_is_turned_at_times():
 def test_learning_beats_random_play():
     weights = first_weights(10, np.random.default_rng(0))
     learn(weights, Learning(2500, rate=0.3), np.random.default_rng(1))
-    assert match(network_player(weights), random_player(np.random.default_rng(2)), 60, seed=0).least > 0
+    assert play_match(network_player(weights), random_player(np.random.default_rng(2)), 60, seed=0).least > 0
 
 
 def test_a_match_of_a_player_with_itself_is_even():
     player = network_player(first_weights(4, np.random.default_rng(0)))
-    assert match(player, player, 10, seed=0).mean == 0.0
+    assert play_match(player, player, 10, seed=0).mean == 0.0
 
 
 @pytest.mark.parametrize(("point", "chance"), [(1, 1.0), (6, 27 / 36)])
@@ -116,7 +123,7 @@ def test_the_look_ahead_sees_what_the_first_sight_does_not():
     that. Without weights, only a look ahead sees it."""
     board = board_of({20: 1, 3: 1, 1: 13}, {6: 1})  # its man is on my 19
     turn = Turn(board, (2, 1), plays(board, 2, 1))
-    chosen = turn.plays[look_ahead_player(np.zeros(203), width=100)(turn)]
+    chosen = turn.plays[look_ahead_player(np.zeros(203), 100)(turn)]
     assert chosen[1, 25] == 1
     assert network_player(np.zeros(203))(turn) == 0
 
@@ -174,4 +181,4 @@ def test_gnu_backgammon_plays_legal_moves_and_opens_as_it_should():
     with gnubg_player("gnubg") as judge:
         found = plays(start(), 3, 1)
         assert found[judge(Turn(start(), (3, 1), found))][0, [5, 6, 8]].tolist() == [2, 4, 2]  # 8/5 6/5
-        match(judge, random_player(np.random.default_rng(0)), 4, seed=0)  # a move that is not legal is an error
+        play_match(judge, random_player(np.random.default_rng(0)), 4, seed=0)  # a move that is not legal is an error

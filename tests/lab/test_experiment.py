@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from command import COMMAND, handloom, modules_after, output
+from command import COMMAND, PROCESS, handloom, modules_after, output
 from handloom.core import HandloomError
 from handloom.lab import lab_page, repeated, table
-from handloom.lab.catalogue import GROUPS, experiment, experiment_names
+from handloom.lab.catalogue import GROUPS, experiment, experiment_names, extras
 from handloom.lab.exact import hopfield
 from handloom.lab.experiment import Check, Finding, Lab, verdict_of
 from handloom.lab.keeping import keep, record_of, rounded
@@ -73,6 +74,7 @@ def test_every_record_has_three_seeds_a_control_and_a_picture(name):
     assert len(record["seeds"]) >= 3
     assert not record["quick"]
     assert any(check["control"] for check in record["checks"])
+    assert experiment(name).picture(record["series"])
     assert (DOCS / "lab" / f"{name}.svg").exists()
 
 
@@ -149,7 +151,7 @@ def test_wrong_words_are_answered_in_one_line(words, message, tmp_path):
 
 def test_a_claim_that_takes_hours_is_answered_from_its_stored_curve(tmp_path):
     shown = output("lab", "wagner/rule-1", cwd=tmp_path)
-    assert "right after 15,000 steps 99.9 %" in shown
+    assert "right after 15,000 steps: 99.9 %" in shown
     assert "handloom learn wagner/rule-1" in shown
 
 
@@ -158,6 +160,36 @@ def test_a_curve_that_is_too_short_leaves_its_claim_open(tmp_path):
     assert rows["wagner/rule-1"]["verdict"] == "holds"
     short = repeated.check_of(repeated.Stored("rule-1", 10**6, least=0.9), [{"step": 1, "success": 1.0}])
     assert short.value is None
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are listed there")
+def test_a_killed_command_leaves_no_process_behind(tmp_path):
+    with subprocess.Popen([*PROCESS, "lab", "parity-limit", "--full"], cwd=tmp_path) as command:
+        workers = wait_for(lambda: children_of(command.pid))
+        command.kill()
+    wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers))
+
+
+def children_of(pid):
+    """The processes of a pool, once there are some that work."""
+    found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [one for one in found if b"spawn_main" in Path(f"/proc/{one}/cmdline").read_bytes()]
+
+
+def wait_for(condition):
+    """Its value, as soon as it is true; a machine may be slow."""
+    for _ in range(600):
+        if found := condition():
+            return found
+        time.sleep(0.1)
+    raise AssertionError("it did not come about within a minute")
+
+
+def test_an_experiment_says_what_to_install():
+    with pytest.raises(HandloomError, match=r"pip install 'handloom\[learn\]'"), extras():
+        raise ModuleNotFoundError("no module named torch.nn", name="torch.nn")
+    with pytest.raises(ModuleNotFoundError), extras():
+        raise ModuleNotFoundError("no module named x", name="x")
 
 
 def test_groups_hold_every_experiment_once():

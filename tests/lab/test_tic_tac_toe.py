@@ -38,14 +38,14 @@ def test_values_agree_with_a_recursion_on_the_cells():
 
 
 def test_perfect_play_loses_nowhere_and_any_play_loses_everywhere():
-    perfect = noughts.greedy(exact_table(), BOARD)
+    perfect = noughts.moves_of_table(exact_table(), BOARD)
     assert [noughts.lost_endings(BOARD, perfect, first) for first in (True, False)] == [0, 0]
     assert [noughts.lost_endings(BOARD, every_move, first) for first in (True, False)] == [316, 626]
 
 
 def test_ties_count_against_the_table():
     empty = np.zeros(BOARD.after.shape)
-    assert noughts.lost_endings(BOARD, noughts.greedy(empty, BOARD), first=True) == 316
+    assert noughts.lost_endings(BOARD, noughts.moves_of_table(empty, BOARD), first=True) == 316
 
 
 def test_perfect_play_makes_no_errors_and_every_other_move_is_one():
@@ -78,6 +78,6 @@ def test_the_claim_holds_and_needs_the_other_sign(monkeypatch):
 
 def test_without_the_ties_against_it_the_exam_would_say_less():
     course = tabular.learned("q", np.full(20_000, 0.1), np.random.default_rng(0), [20_000])
-    moves = noughts.greedy(course.table, BOARD)
+    moves = noughts.moves_of_table(course.table, BOARD)
     lenient = noughts.lost_endings(BOARD, lambda s: moves(s)[:1], first=False)
     assert lenient < course.as_o[-1]

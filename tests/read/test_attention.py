@@ -9,6 +9,7 @@ import handloom as hl
 from draws import configs, random_model, trained_like
 from handloom.core import Config, HandloomError, reference
 from handloom.read import edge_attribution, mean_attention, strings_for
+from handloom.read.graph import Graph
 from handloom.read.inputs import PairBatch
 from handloom.tasks import task as task_named
 from handloom.tasks import task_of
@@ -86,6 +87,16 @@ def test_patterns_that_are_no_shares_are_refused_where_shares_are_meant(attentio
     patterns = mean_attention(model, [[1, 2, 3], [4, 0, 1]])
     with pytest.raises(HandloomError, match=r"are no shares \(expected 0 to 1"):
         draw_attention(patterns * 10 - 1, "x.png")
+
+
+def test_what_needs_a_stream_that_is_a_sum_refuses_sublayers_without_skips():
+    config = Config(vocab=5, block=6, d_model=4, layers=1, heads=2, d_head=2, skips=())
+    model = random_model(config)
+    for look in (lambda: hl.read.shares(model, [1, 2]), lambda: hl.read.paths(model, [1, 2]), lambda: Graph(model)):
+        with pytest.raises(HandloomError, match="sublayers without skips replace the stream"):
+            look()
+    with pytest.raises(HandloomError, match="circuits: sublayers without skips replace the stream"):
+        hl.read.head_circuits(model)
 
 
 def test_what_needs_other_attention_says_so():

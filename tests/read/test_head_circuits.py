@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from draws import assert_close, configs, random_model
+from draws import SKIPS, assert_close, configs, random_model
 from handloom.core import Config, HandloomError, Model, Vocab, params, reference
 from handloom.core.transforms import random_rotation, rotate
 from handloom.read import head_circuits
@@ -20,7 +20,7 @@ def scales(trace, name, T):
     return trace[name][:, None] if name in trace else np.ones((T, 1))
 
 
-@given(configs(**KINDS), st.data())
+@given(configs(**SKIPS, **KINDS), st.data())
 @settings(max_examples=60)
 def test_scores_of_the_first_layer_are_the_sum_of_qk_circuits(config, data):
     """(q_tokens / s + q_positions / s + q_bias) · (k_tokens / s + …): tokens, positions and biases, by all pairs."""
@@ -46,7 +46,7 @@ def test_scores_of_the_first_layer_are_the_sum_of_qk_circuits(config, data):
         assert_close(total, trace["0.scores"][h], 1e-10)
 
 
-@given(configs(**KINDS), st.data())
+@given(configs(**SKIPS, **KINDS), st.data())
 @settings(max_examples=60)
 def test_what_a_head_adds_to_the_logits_is_its_ov_circuit_along_its_pattern(config, data):
     model = random_model(config)
@@ -67,7 +67,7 @@ def test_what_a_head_adds_to_the_logits_is_its_ov_circuit_along_its_pattern(conf
         assert_close(trace["0.pattern"][h] @ rows / behind, (logits - logits.mean(-1, keepdims=True)) / behind, 1e-10)
 
 
-@given(configs(layers=2, heads=2, place="pre", norm="rms"))
+@given(configs(**SKIPS, layers=2, heads=2, place="pre", norm="rms"))
 @settings(max_examples=30)
 def test_singular_values_and_eigenvalues_are_those_of_the_whole_matrices(config):
     for one in head_circuits(random_model(config)).heads.values():

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import handloom as hl
-from draws import assert_close, models_and_tokens, random_model
+from draws import SKIPS, assert_close, models_and_tokens, random_model
 from handloom.core import Config, HandloomError, trace
 from handloom.core.reference import forward
 from handloom.read.frozen import run_frozen
@@ -27,7 +27,7 @@ def chain_to_every_logit(frozen):
 
 
 @settings(max_examples=MODELS)
-@given(models_and_tokens(), st.booleans())
+@given(models_and_tokens(**SKIPS), st.booleans())
 def test_the_paths_of_every_model_sum_to_its_logits(drawn, through_gates):
     model, tokens = drawn
     frozen, run = run_frozen(model, tokens, through_gates)
@@ -92,7 +92,7 @@ def test_search_copies_a_token_by_one_path():
     assert str(found.top(1)).splitlines()[1].endswith("embed → 1.0")
 
 
-@given(models_and_tokens(), st.data())
+@given(models_and_tokens(**SKIPS), st.data())
 def test_what_is_explained_is_a_difference_of_logits(drawn, data):
     model, tokens = drawn
     logits, _ = forward(model, tokens)

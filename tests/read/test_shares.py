@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import handloom as hl
-from draws import configs, models, models_and_tokens, not_least_squares, random_model
+from draws import SKIPS, configs, models, models_and_tokens, not_least_squares, random_model
 from handloom.core import Config, HandloomError, Model, Vocab, params, trace, transforms
 from handloom.read.frozen import run_frozen
 from handloom.read.shares import all_readings, attention_readings, run_for_shares
@@ -21,7 +21,7 @@ REPEATED = "4 0 8 0 1 3 0 8 0"
 
 
 @settings(max_examples=MODELS)
-@given(models_and_tokens().filter(not_least_squares), st.integers(0, 3))
+@given(models_and_tokens(**SKIPS).filter(not_least_squares), st.integers(0, 3))
 def test_the_shares_of_every_model_sum_to_1(drawn, others):
     """Within 1e-12, where what varies is not itself a small difference of large numbers."""
     model, tokens = drawn
@@ -109,7 +109,10 @@ def test_shares_of_equal_rows_are_those_of_one():
 
 
 @settings(max_examples=30)
-@given(configs(layers=2, heads=4, kv_heads=2, norm="rms", place="pre").filter(not_least_squares), st.integers(0, 99))
+@given(
+    configs(**SKIPS, layers=2, heads=4, kv_heads=2, norm="rms", place="pre").filter(not_least_squares),
+    st.integers(0, 99),
+)
 def test_heads_that_share_keys_and_values_are_one_receiver(config, seed):
     model = random_model(config, seed)
     tokens = np.arange(config.block) % config.vocab
@@ -231,7 +234,7 @@ def test_rotation_and_permutation_change_neither_shares_nor_flow():
         assert here[receiver] == pytest.approx(moved, rel=1e-6, abs=1e-9)
 
 
-@given(models().filter(not_least_squares), st.integers(0, 3))
+@given(models(**SKIPS).filter(not_least_squares), st.integers(0, 3))
 def test_flow_has_every_edge_of_every_model(model, seed):
     config = model.config
     rows = np.random.default_rng(seed).integers(0, config.vocab, (2, config.block))
@@ -240,8 +243,7 @@ def test_flow_has_every_edge_of_every_model(model, seed):
     count = 0
     for _ in range(config.layers):
         count += (config.heads + 2 * config.groups) * before
-        before += config.heads
-        count += before * bool(config.d_ff)
-        before += bool(config.d_ff)
+        count += (before + config.heads * (not config.parallel)) * bool(config.d_ff)
+        before += config.heads + bool(config.d_ff)
     assert len(found) == count + before
     assert all(carried >= 0 and math.isfinite(carried) for carried in found.values())

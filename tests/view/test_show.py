@@ -90,6 +90,17 @@ def test_the_stream_shows_small_directions_beside_large_ones():
     assert np.abs(shares[sites.index("ln_final")]).max() == pytest.approx(1.0)
 
 
+def test_the_drawing_of_an_architecture_says_what_is_parallel_and_what_replaces_the_stream():
+    config = Config(vocab=5, block=4, d_model=6, layers=1, heads=2, d_head=3, d_ff=7, parallel=True)
+    text = architecture_text(config)
+    assert text.count("parallel") == 2
+    assert text.count("reads through") == 1
+    assert "no skip" in architecture_text(replace(config, skips=()))
+    text = architecture_text(replace(config, parallel=False, skips=("mlp",)))
+    assert "│  attention   2 heads of 3, causal" in text
+    assert "⊕─ MLP " in text
+
+
 def test_the_drawing_of_an_architecture_says_what_is_gated_and_shared():
     config = Config(vocab=5, block=4, d_model=6, layers=1, heads=4, d_head=2, d_ff=8, kv_heads=2, gated=True)
     text = architecture_text(config)

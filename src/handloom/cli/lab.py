@@ -21,7 +21,8 @@ def lab(
     full: Annotated[bool, typer.Option("--full", help="In minutes, and keep the record.")] = False,
     seeds: Annotated[int, typer.Option(help="Seeds; a verdict takes 3.", min=1)] = 3,
     judge: Annotated[
-        str | None, typer.Option(help="Of backgammon: gnubg, or a file with pubeval's weights.", show_default=False)
+        str | None,
+        typer.Option(help="Of backgammon: gnubg, pubeval's weights or a record (.json).", show_default=False),
     ] = None,
     records: Annotated[Path, typer.Option(help="The folder of records.")] = Path("docs/lab"),
     output: Annotated[

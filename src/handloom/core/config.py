@@ -21,6 +21,7 @@ Activation = Literal["relu", "gelu", "gelu_tanh", "silu", "none"]
 Positions = Literal["table", "sinusoid", "rotary", "none"]
 Attention = Literal["softmax", "linear", "least-squares", "hard"]
 Bias = Literal["attn", "mlp", "norm", "unembed"]
+Skip = Literal["attn", "mlp"]
 
 CHOICES: dict[str, tuple[str, ...]] = {
     "norm": get_args(Norm),
@@ -31,7 +32,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
 }
 SMALLEST = {"vocab": 1, "block": 1, "d_model": 1, "layers": 0, "heads": 0, "d_head": 0, "d_ff": 0, "kv_heads": 0}
 
-LATER = ("gated", "kv_heads", "attention", "ridge")  # fields that the first model files do not have
+LATER = ("gated", "kv_heads", "attention", "ridge", "parallel", "skips")  # what the first model files do not have
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -58,13 +59,15 @@ class Config:
     kv_heads: int = 0  # heads with keys and values, each shared by heads / kv_heads consecutive ones; 0: every head
     attention: Attention = "softmax"  # what makes a pattern of scores: reference.py has the four
     ridge: float = 1.0  # of least-squares attention: added to the diagonal of the matrix that is inverted
+    parallel: bool = False  # attention and MLP read the same norm and add together, as in GPT-J: x + attn(y) + mlp(y)
+    skips: tuple[Skip, ...] = ("attn", "mlp")  # which add to the stream; what the others write replaces it
 
     def __post_init__(self) -> None:
         for name, least in SMALLEST.items():
             object.__setattr__(self, name, whole(f"Config: {name}", getattr(self, name), least))
         for name, allowed in CHOICES.items():
             check_choice(name, getattr(self, name), allowed)
-        for name in ("causal", "tied", "gated"):
+        for name in ("causal", "tied", "gated", "parallel"):
             check_choice(name, getattr(self, name), (True, False))
         object.__setattr__(self, "eps", check_number("eps", self.eps))
         object.__setattr__(self, "rotary_base", check_number("rotary_base", self.rotary_base))
@@ -73,7 +76,16 @@ class Config:
         object.__setattr__(self, "ridge", check_number("ridge", self.ridge))
         if self.attention == "least-squares" and not self.ridge:
             raise HandloomError("Config: ridge=0 (expected above 0): fewer keys than d_head have no inverse")
-        object.__setattr__(self, "biases", check_biases(self.biases))
+        object.__setattr__(self, "biases", check_parts("biases", self.biases, get_args(Bias)))
+        object.__setattr__(self, "skips", check_parts("skips", self.skips, get_args(Skip)))
+        if self.parallel and (self.place == "post" or len(self.skips) == 1):
+            raise HandloomError(
+                "Config: parallel sublayers have one norm before them and one skip; set both skips or none"
+            )
+        absent = {"attn": not self.heads, "mlp": not self.d_ff}  # what is not there replaces nothing
+        if not self.parallel or all(absent.values()):
+            kept = tuple(part for part in get_args(Skip) if part in self.skips or absent[part])
+            object.__setattr__(self, "skips", kept)
         if self.layers and self.heads and not self.d_head:
             raise HandloomError(f"Config: {self.heads} heads with d_head=0 cannot attend: set d_head to 1 or more")
         if self.positions == "rotary" and self.d_head % 2:
@@ -106,9 +118,9 @@ class Config:
     def to_json(self) -> dict[str, Any]:
         """The fields as JSON values, as in model files. Those of LATER only if they differ from the defaults, so that
         earlier versions read the files of models that they could have made."""
-        values = asdict(self) | {"biases": list(self.biases)}
         usual = {f.name: f.default for f in fields(self) if f.name in LATER}
-        return {name: value for name, value in values.items() if name not in usual or value != usual[name]}
+        kept = {name: value for name, value in asdict(self).items() if name not in usual or value != usual[name]}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in kept.items()}
 
     @classmethod
     def from_json(cls, values: Any) -> "Config":
@@ -135,11 +147,10 @@ def check_number(name: str, value: Any) -> float:
     raise HandloomError(f"Config: {name}={shown(value)} must be a finite number, 0 or more")
 
 
-def check_biases(value: object) -> tuple[Bias, ...]:
-    """The parts named, each once, in the order of `Bias`, so that equal Configs compare equal."""
-    parts = get_args(Bias)
+def check_parts(name: str, value: object, parts: tuple[str, ...]) -> tuple[str, ...]:
+    """The parts named, each once, in this order, so that equal Configs compare equal."""
     if not isinstance(value, list | tuple | set | frozenset) or not all(
         isinstance(part, str) and part in parts for part in value
     ):
-        raise HandloomError(f"Config: biases={shown(value)} must be some of {', '.join(map(repr, parts))}; () for none")
+        raise HandloomError(f"Config: {name}={shown(value)} must be some of {', '.join(map(repr, parts))}; () for none")
     return tuple(part for part in parts if part in value)

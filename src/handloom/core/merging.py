@@ -26,7 +26,7 @@ def stack(first: Model, second: Model) -> Model:
     turns) raise an error."""
     first, second = level(first, second, "heads", "d_head", "d_ff")
     agree(first, second, "block", "d_model", "norm", "place", "eps", "activation", "gated", "causal")
-    agree_in_attention(first, second)
+    agree_in_layers(first, second)
     if "rotary" in (first.config.positions, second.config.positions):
         agree(first, second, "positions", "rotary_base")
     if not (first.config.tied and second.config.tied and np.array_equal(first.params["W_E"], second.params["W_E"])):
@@ -43,7 +43,7 @@ def beside(first: Model, second: Model) -> Model:
         raise HandloomError("beside: a norm over both streams would mix them; both models must have norm='none'")
     first, second = level(store_positions(first), store_positions(second), "d_head")
     agree(first, second, "block", "layers", "activation", "gated", "causal", "positions")
-    agree_in_attention(first, second)
+    agree_in_layers(first, second)
     if first.config.positions == "rotary":
         agree(first, second, "rotary_base")
     if not (first.config.tied and second.config.tied):
@@ -82,8 +82,15 @@ def agree(first: Model, second: Model, *fields: str) -> None:
             raise HandloomError(f"the two models differ in {name}: {one!r} and {other!r}; it must be the same")
 
 
-def agree_in_attention(first: Model, second: Model) -> None:
-    agree(first, second, "attention", *(["ridge"] if first.config.attention == "least-squares" else []))
+def agree_in_layers(first: Model, second: Model) -> None:
+    agree(
+        first,
+        second,
+        "parallel",
+        "skips",
+        "attention",
+        *(["ridge"] if first.config.attention == "least-squares" else []),
+    )
 
 
 def shifted_layers(model: Model, by: int) -> Flat:

@@ -53,7 +53,7 @@ def shapes(config: Config) -> Iterator[tuple[str, Shape]]:
 
 def layer_shapes(config: Config, at: str) -> Iterator[tuple[str, Shape]]:
     D, H, G, K, F = config.d_model, config.heads, config.groups, config.d_head, config.d_ff
-    if H:
+    if H or (F and config.parallel):
         yield from norm_shapes(config, at + "ln1.")
     for name, heads in (("W_Q", H), ("W_K", G), ("W_V", G)):
         yield at + name, (heads, D, K)
@@ -62,7 +62,7 @@ def layer_shapes(config: Config, at: str) -> Iterator[tuple[str, Shape]]:
         for name, heads in (("b_Q", H), ("b_K", G), ("b_V", G)):
             yield at + name, (heads, K)
         yield at + "b_O", (D,)
-    if F:
+    if F and not config.parallel:
         yield from norm_shapes(config, at + "ln2.")
     reads = ("gate", "in") if config.gated else ("in",)
     for name in reads:

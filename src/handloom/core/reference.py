@@ -9,10 +9,12 @@ tokens into the residual stream, lets every layer add to it, and reads the logit
     logits = norm(x) @ W_U                               (T, V)   a score for every token that may come next
 
 (That is norm "pre"; with "post" a layer computes x = norm(x + attention(x)), x = norm(x + mlp(x)), and there is
-no norm at the end.) References: Vaswani et al. 2017 (the transformer), Xiong et al. 2020 (pre and post),
-Zhang and Sennrich 2019 (RMS norm), Shazeer 2020 (gated MLPs), Su et al. 2021 (rotary positions), Elhage et al. 2021
-(the residual stream), Ainslie et al. 2023 (keys and values that groups of heads share), Katharopoulos et al. 2020
-(linear attention), Garnelo and Czarnecki 2023 (least-squares attention), Hahn 2020 (hard attention).
+no norm at the end. Parallel sublayers compute y = norm(x), x = x + attention(y) + mlp(y). A sublayer without a skip
+replaces x instead of adding to it.) References: Vaswani et al. 2017 (the transformer), Xiong et al. 2020 (pre and
+post), Zhang and Sennrich 2019 (RMS norm), Shazeer 2020 (gated MLPs), Su et al. 2021 (rotary positions), Elhage et al.
+2021 (the residual stream), Wang and Komatsuzaki 2021 (parallel sublayers), Ainslie et al. 2023 (keys and values that
+groups of heads share), Katharopoulos et al. 2020 (linear attention), Garnelo and Czarnecki 2023 (least-squares
+attention), Hahn 2020 (hard attention).
 
 Every named value goes through `tap`, which records it if the caller wants it and replaces it if the caller
 edits it; `sites.py` lists the names. Arrays may have any batch dimensions in front of the shapes noted.
@@ -33,7 +35,7 @@ import numpy as np
 
 from handloom.core.arrays import Array
 from handloom.core.checks import check_tokens
-from handloom.core.config import Config
+from handloom.core.config import Config, Skip
 from handloom.core.model import Model
 from handloom.core.params import Params
 from handloom.core.trace import Edits, Tap, Trace, Want
@@ -72,18 +74,26 @@ def forward(
 
 
 def transformer_layer(config: Config, p: Params, x: Array, i: int, tap: Tap, past: "Past | None") -> Array:
-    """Attention, then the MLP; each reads the residual stream and adds to it."""
+    """Attention, then the MLP, or both at once; each reads the residual stream and adds to it."""
     ln1, ln2 = p.get("ln1"), p.get("ln2")
     x = tap(f"{i}.resid_pre", x)
-    if config.place == "pre":
-        x = x + attention(config, p, norm(config, ln1, x, f"{i}.ln1", tap), i, tap, past)
+    if config.parallel:
+        y = norm(config, ln1, x, f"{i}.ln1", tap)
+        x = kept(config, "attn", x) + attention(config, p, y, i, tap, past) + mlp(config, p, y, i, tap)
+    elif config.place == "pre":
+        x = kept(config, "attn", x) + attention(config, p, norm(config, ln1, x, f"{i}.ln1", tap), i, tap, past)
         x = tap(f"{i}.resid_mid", x)
-        x = x + mlp(config, p, norm(config, ln2, x, f"{i}.ln2", tap), i, tap)
+        x = kept(config, "mlp", x) + mlp(config, p, norm(config, ln2, x, f"{i}.ln2", tap), i, tap)
     else:
-        x = norm(config, ln1, x + attention(config, p, x, i, tap, past), f"{i}.ln1", tap)
+        x = norm(config, ln1, kept(config, "attn", x) + attention(config, p, x, i, tap, past), f"{i}.ln1", tap)
         x = tap(f"{i}.resid_mid", x)
-        x = norm(config, ln2, x + mlp(config, p, x, i, tap), f"{i}.ln2", tap)
+        x = norm(config, ln2, kept(config, "mlp", x) + mlp(config, p, x, i, tap), f"{i}.ln2", tap)
     return tap(f"{i}.resid_post", x)
+
+
+def kept(config: Config, part: Skip, x: Any) -> Any:
+    """The stream that a sublayer adds to; nothing if it has no skip."""
+    return x if part in config.skips else 0.0
 
 
 def norm(config: Config, p: Params | None, x: Array, site: str, tap: Tap) -> Array:

@@ -22,8 +22,8 @@ SITES_OF_A_LAYER = {
     "pattern": "HTS",  # what each position attends to: softmax of the scores, or as Config.attention says
     "z": "HTK",  # pattern · values
     "result": "HTD",  # what each head adds to the residual stream
-    "attn_out": "TD",  # the sum of these, with the bias
-    "resid_mid": "TD",  # the residual stream between attention and MLP
+    "attn_out": "TD",  # the sum of these, with the bias; without a skip it replaces the residual stream
+    "resid_mid": "TD",  # the residual stream between attention and MLP, if these are not parallel
     "ln2_scale": "T",
     "ln2": "TD",
     "mlp_pre": "TF",  # neurons before the activation; in a gated MLP their gates
@@ -63,7 +63,11 @@ def layer_order(config: Config) -> list[str]:
 
 def has(config: Config, name: str) -> bool:
     """Whether the layers of this Config have the site."""
+    if config.parallel and name.startswith("ln1"):  # attention and MLP read it
+        return bool(config.heads or config.d_ff) and config.norm != "none"
     if (name in ATTENTION and not config.heads) or (name in NEURONS and not config.d_ff):
+        return False
+    if config.parallel and name in ("resid_mid", "ln2", "ln2_scale"):
         return False
     return not (
         (name.startswith("ln") and config.norm == "none")

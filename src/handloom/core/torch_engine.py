@@ -32,6 +32,7 @@ from handloom.core.config import Config
 from handloom.core.errors import HandloomError
 from handloom.core.model import Model
 from handloom.core.params import Params
+from handloom.core.reference import kept
 from handloom.core.torch_past import Past
 from handloom.core.torch_patterns import pattern_tensor
 from handloom.core.trace import Edits, Tap, Trace, Want
@@ -104,14 +105,18 @@ def transformer_layer(
 ) -> Tensor:
     ln1, ln2 = p.get("ln1"), p.get("ln2")
     x = tap(f"{i}.resid_pre", x)
-    if config.place == "pre":
-        x = x + attention(config, p, normed(config, ln1, x, f"{i}.ln1", tap), i, tap, past)
+    if config.parallel:
+        y = normed(config, ln1, x, f"{i}.ln1", tap)
+        x = kept(config, "attn", x) + attention(config, p, y, i, tap, past)
+        x = at_end(x, last) + mlp(config, p, at_end(y, last), i, tap)
+    elif config.place == "pre":
+        x = kept(config, "attn", x) + attention(config, p, normed(config, ln1, x, f"{i}.ln1", tap), i, tap, past)
         x = at_end(tap(f"{i}.resid_mid", x), last)
-        x = x + mlp(config, p, normed(config, ln2, x, f"{i}.ln2", tap), i, tap)
+        x = kept(config, "mlp", x) + mlp(config, p, normed(config, ln2, x, f"{i}.ln2", tap), i, tap)
     else:
-        x = normed(config, ln1, x + attention(config, p, x, i, tap, past), f"{i}.ln1", tap)
+        x = normed(config, ln1, kept(config, "attn", x) + attention(config, p, x, i, tap, past), f"{i}.ln1", tap)
         x = at_end(tap(f"{i}.resid_mid", x), last)
-        x = normed(config, ln2, x + mlp(config, p, x, i, tap), f"{i}.ln2", tap)
+        x = normed(config, ln2, kept(config, "mlp", x) + mlp(config, p, x, i, tap), f"{i}.ln2", tap)
     return tap(f"{i}.resid_post", x)
 
 

@@ -6,6 +6,8 @@ True
 '0.138 d'
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from importlib.resources import files
@@ -37,4 +39,18 @@ def experiment(name: str) -> Any:
     if name not in modules:
         hint = f"did you mean {near}?" if (near := nearest(name, modules)) else "`handloom lab` lists them"
         raise HandloomError(f"no experiment {shown(name)}; {hint}")
-    return import_module(modules[name])
+    with extras():
+        return import_module(modules[name])
+
+
+@contextmanager
+def extras() -> Iterator[None]:
+    """Say what to install if an experiment needs more than is there."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        extra = {"torch": "learn", "numba": "discover", "matplotlib": "view"}.get((error.name or "").partition(".")[0])
+        if extra is None:
+            raise
+        text = f"this experiment needs {error.name}, which is not installed: pip install 'handloom[{extra}]'"
+        raise HandloomError(text) from error

@@ -175,7 +175,7 @@ class Conclusion:
     @property
     def found(self) -> str:
         """The two first checks in words."""
-        return "; ".join(f"{one.name} {one.found}" for one in [one for one in self.results if not one.control][:2])
+        return found_in_words([(one.name, one.found) for one in self.results if not one.control])
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -199,6 +199,11 @@ class Conclusion:
             lines.append(f"  {mark} {one.name:<{wide}}  {one.found}  ({what})")
         how = f"{len(self.seeds)} seeds, {'quick' if self.quick else 'full'}, {self.seconds:.0f} s"
         return "\n".join([*lines, f"  {self.verdict} ({how})"])
+
+
+def found_in_words(checks: Sequence[tuple[str, str]]) -> str:
+    """The first two of these names and values."""
+    return "; ".join(f"{name}: {found}" for name, found in checks[:2])
 
 
 def results_of(findings: Sequence[Finding]) -> tuple[Result, ...]:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from handloom.lab.experiment import Check, Finding, results_of, verdict_of
+from handloom.lab.experiment import Check, Finding, found_in_words, results_of, verdict_of
 from handloom.lab.talk import EXPERIMENTS
 from handloom.tasks import task
 
@@ -89,7 +89,7 @@ def row_of(name: str, says: str, said: str, checks: list[Check], seconds: float)
         "papers": [],
         "seed": "Wagner",
         "said": said,
-        "found": "; ".join(f"{one.name} {one.found}" for one in results if not one.control),
+        "found": found_in_words([(one.name, one.found) for one in results if not one.control]),
         "verdict": verdict_of([finding]),
         "seconds": round(seconds),
         "checks": [

@@ -8,18 +8,18 @@ cores there are. A conclusion is there as soon as its last seed is.
 """
 
 import multiprocessing
+import os
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from os import cpu_count
 from types import ModuleType
 from typing import Any
 
 from handloom.core.callbacks import Progress
-from handloom.lab.catalogue import experiment
+from handloom.lab.catalogue import experiment, extras
 from handloom.lab.experiment import SEEDS, Conclusion, Finding, Lab
 from handloom.lab.one_thread import use_one_thread
 
@@ -38,7 +38,8 @@ class Ran:
 def run_seed(module: Any, lab: Lab) -> Ran:
     """One seed of an experiment, here."""
     began = time.process_time()
-    finding = module.run(lab)
+    with extras():
+        finding = module.run(lab)
     return Ran(finding, time.process_time() - began)
 
 
@@ -63,7 +64,7 @@ def conclusions(
 ) -> Iterator[tuple[Conclusion, Finding]]:
     """The conclusion of each experiment, and the finding of its first seed, in the order in which they are done."""
     jobs = [(name, seed) for name in names for seed in seeds]
-    count = min(len(jobs), workers or cpu_count() or 1)
+    count = min(len(jobs), workers or os.cpu_count() or 1)
     done: dict[str, dict[int, Ran]] = {name: {} for name in names}
     with pool(count, len(jobs)) as (executor, parts):
         waiting: dict[Future[Ran], tuple[str, int]] = {
@@ -106,13 +107,23 @@ PROGRESS: Any = None  # in a worker: the array of its pool
 
 
 def begin_worker(parts: Any) -> None:
-    """What a new process does first. Ctrl-C ends the main process, which ends this one."""
+    """What a new process does first. Ctrl-C ends the main process; and whatever ends that one ends this one."""
     import signal
+    from threading import Thread
 
     global PROGRESS
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=end_with_parent, daemon=True).start()
     use_one_thread()
     PROGRESS = parts
+
+
+def end_with_parent() -> None:
+    """Wait for the main process to end, however it does, and end this one at once."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def in_worker(name: str, job: int, seed: int, quick: bool, judge: str | None) -> Ran:

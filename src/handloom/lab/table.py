@@ -1,6 +1,6 @@
 """One table of all claims: `handloom lab` prints it, docs/lab.md is written from it.
 
-    python -m handloom.lab.table          # after full runs: docs/lab.md and src/handloom/lab/findings.json
+    python -m handloom.lab.table     # after full runs: docs/lab.md, its pictures, src/handloom/lab/findings.json
 
 `findings.json` is part of the package, so that the list needs no experiment to be loaded. Both files are generated; a
 test fails if they are not what the claims and the records in docs/lab say.
@@ -13,14 +13,14 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-VERDICTS = {
-    "holds": "hold",
-    "holds in part": "hold in part",
-    "does not hold": "do not hold",
-    "says nothing": "say nothing",
-    "open": "are open",
-    "not run": "have not been run in full",
-    "not testable": "cannot be tested here",
+VERDICTS = {  # of one claim, and of several
+    "holds": ("holds", "hold"),
+    "holds in part": ("holds in part", "hold in part"),
+    "does not hold": ("does not hold", "do not hold"),
+    "says nothing": ("has an experiment that says nothing", "have experiments that say nothing"),
+    "open": ("is open", "are open"),
+    "not run": ("has not been run in full", "have not been run in full"),
+    "not testable": ("cannot be tested here", "cannot be tested here"),
 }
 TITLES = {
     "exact": "Exact: identities and simulations",
@@ -51,12 +51,14 @@ def current_rows(records: Path) -> list[dict[str, Any]]:
 
 def experiment_rows(records: Path) -> Iterator[dict[str, Any]]:
     from handloom.lab.catalogue import GROUPS, experiment, experiment_names
+    from handloom.lab.experiment import found_in_words
     from handloom.lab.keeping import record_of
 
     for group in GROUPS:
         for name in experiment_names(group):
             claim = experiment(name).CLAIM
-            record = record_of(name, records) or {"found": "", "verdict": "not run", "seconds": 0, "checks": []}
+            record = record_of(name, records) or {"verdict": "not run", "seconds": 0, "checks": []}
+            checks = record["checks"]
             yield {
                 "name": name,
                 "group": group,
@@ -65,10 +67,12 @@ def experiment_rows(records: Path) -> Iterator[dict[str, Any]]:
                 "papers": list(claim.papers),
                 "seed": claim.seed,
                 "said": claim.number,
-                "found": record["found"],
+                "found": found_in_words(
+                    [(one["name"], one["found"]) for one in record["checks"] if not one["control"]]
+                ),
                 "verdict": record["verdict"],
                 "seconds": record["seconds"],
-                "checks": [short(check) for check in record["checks"]],
+                "checks": [short(check) for check in checks],
             }
 
 
@@ -79,7 +83,7 @@ def short(check: dict[str, Any]) -> dict[str, Any]:
 def summary(rows: list[dict[str, Any]]) -> str:
     """How many hold, in a sentence."""
     counts = {name: sum(row["verdict"] == name for row in rows) for name in VERDICTS}
-    parts = [f"{count} {VERDICTS[name]}" for name, count in counts.items() if count]
+    parts = [f"{count} {VERDICTS[name][count > 1]}" for name, count in counts.items() if count]
     return f"Of {len(rows)} claims {', '.join(parts[:-1])} and {parts[-1]}." if len(parts) > 1 else f"{parts[0]}."
 
 
@@ -88,12 +92,18 @@ def as_json(rows: list[dict[str, Any]]) -> str:
 
 
 def main() -> int:
-    """Write both files, in a checkout of the project."""
+    """Write both files, in a checkout of the project, and draw all pictures again."""
     from handloom.core.files import write_atomically
+    from handloom.lab.catalogue import experiment, experiment_names
+    from handloom.lab.keeping import record_of
     from handloom.lab.lab_page import markdown
+    from handloom.view.figures.panels import draw_panels
 
     docs = Path("docs")
     rows = current_rows(docs / "lab")
+    for name in experiment_names():
+        if record := record_of(name, docs / "lab"):
+            draw_panels(experiment(name).picture(record["series"]), docs / "lab" / f"{name}.svg")
     write_atomically(docs / "lab.md", markdown(rows, docs / "lab").encode())
     write_atomically(Path(str(files("handloom.lab") / "findings.json")), as_json(rows).encode())
     print(summary(rows))

@@ -47,6 +47,8 @@ SIZE_OPTIONS = (  # of a transformer: makemore's sizes, and otherwise what a Con
     Option("kv_heads", 0, "heads for keys and values, each shared by several; 0 for as many as heads", MODEL),
     Option("attention", "softmax", "kind of attention: softmax, linear, least-squares or hard", MODEL),
     Option("ridge", 1.0, "ridge of least-squares attention, above 0", MODEL),
+    Option("parallel", False, "attention and MLP read the same stream and add together, as in GPT-J", MODEL),
+    Option("skips", ("attn", "mlp"), "sublayers that add to the stream: some of attn, mlp; others replace it", MODEL),
 )
 CONTEXT = Option("context", 16, "tokens that an mlp sees", MODEL)
 TRANSFORMER = {"d_model" if one.name == "width" else one.name: one.default for one in SIZE_OPTIONS}

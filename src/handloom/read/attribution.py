@@ -102,8 +102,12 @@ class Attribution:
                 parts = {f"{i}.{part}": (p[f"W_{part.upper()}"], p.get(f"b_{part.upper()}")) for part in "qkv"}
                 yield self.receivers_of(names, f"{i}.resid_pre", parts, p.get("ln1"))
             for name in self.graph.mlps(i):
-                parts = self.behind(f"{i}.ln2", p.get("ln2")) or self.hidden(i, p)
-                yield self.receivers_of([name] * len(parts), f"{i}.resid_mid", parts, p.get("ln2"))
+                if c.parallel:  # the norm is read by heads too
+                    parts = self.hidden(i, p)
+                    yield self.receivers_of([name] * len(parts), f"{i}.resid_pre", parts, p.get("ln1"))
+                else:
+                    parts = self.behind(f"{i}.ln2", p.get("ln2")) or self.hidden(i, p)
+                    yield self.receivers_of([name] * len(parts), f"{i}.resid_mid", parts, p.get("ln2"))
         W, norm = self.p["W_E"].T if c.tied else self.p["W_U"], self.p.get("ln_final")
         parts = self.behind("ln_final", norm) or {"logits": (W[None], self.p.get("b_U"))}
         yield self.receivers_of([LOGITS], "resid_final", parts, norm)

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from handloom.core import Config, Model, Trace, sites, trace
+from handloom.core import Config, HandloomError, Model, Trace, sites, trace
 from handloom.core.arrays import Array, Arrays
 from handloom.core.reference import ACTIVATIONS
 from handloom.core.trace import Want
@@ -183,8 +183,19 @@ def reference_run(model: Model, text: Any, want: Want) -> Trace:
     return trace(model, text, want, engine="reference")
 
 
+def check_skips(model: Model, subject: str) -> None:
+    """Refuse sublayers that replace the stream: it is then no sum of what all have written."""
+    if len(model.config.skips) < 2:
+        raise HandloomError(
+            f"{subject}: sublayers without skips replace the stream (expected skips of attention and MLP); "
+            "patch or ablate sites instead"
+        )
+
+
 def freeze(model: Model, run: Trace, through_gates: bool = False) -> Frozen:
-    """A run as a linear model. MLPs are sources, or with `through_gates` steps with frozen gates."""
+    """A run as a linear model. MLPs are sources, or with `through_gates` steps with frozen gates. Parallel attention
+    and MLP are one sublayer."""
+    check_skips(model, "a run as a linear model")
     config, p = model.config, model.astype(np.float64).params
     D, shape = config.d_model, run[EMBED].shape[:-1]
 
@@ -194,20 +205,23 @@ def freeze(model: Model, run: Trace, through_gates: bool = False) -> Frozen:
         bias = np.asarray(weights.get("b", np.zeros(D)))
         return FrozenNorm(config.norm == "layer", weights["w"], run[site + "_scale"], bias)
 
-    def sublayer(i: int, name: str, steps: Any, written: Arrays, bias: str) -> Sublayer:
+    def sublayer(i: int, name: str, steps: Any, written: Arrays, *biases: str) -> Sublayer:
         layer, plain = p["layers"][i], norm(None, "")
         real = norm(layer.get(name), f"{i}.{name}")
         before, after = (real, plain) if config.place == "pre" else (plain, real)
-        return Sublayer(before, after, steps, written, np.asarray(layer.get(bias, np.zeros(D))))
+        return Sublayer(before, after, steps, written, sum((layer[b] for b in biases if b in layer), np.zeros(D)))
 
     sublayers = []
     for i, layer in enumerate(p["layers"]):
         heads = frozen_heads(config, layer, run, i)
         results = {name: run[f"{i}.result"][..., h, :, :] for h, name in enumerate(heads)}
-        sublayers.append(sublayer(i, "ln1", heads, results, "b_O"))
         gates = frozen_gates(config, layer, run, i) if config.d_ff and through_gates else {}
         added = {f"{i}.mlp": run[f"{i}.mlp_post"] @ layer["W_out"]} if config.d_ff else {}
-        sublayers.append(sublayer(i, "ln2", gates, added, "b_out"))
+        if config.parallel:
+            sublayers.append(sublayer(i, "ln1", {**heads, **gates}, results | added, "b_O", "b_out"))
+        else:
+            sublayers.append(sublayer(i, "ln1", heads, results, "b_O"))
+            sublayers.append(sublayer(i, "ln2", gates, added, "b_out"))
     sources = {EMBED: run[EMBED]} | ({POS: run["pos_embed"]} if "pos_embed" in run else {})
     W_U = p["W_E"].T if config.tied else p["W_U"]
     b_U = np.asarray(p.get("b_U", np.zeros(config.vocab)))

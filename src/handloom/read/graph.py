@@ -28,6 +28,7 @@ from handloom.core.arrays import Array
 from handloom.core.params import Params
 from handloom.core.reference import ACTIVATIONS, forward, norm, pattern_of, turn_pairs
 from handloom.core.trace import Tap
+from handloom.read.frozen import check_skips
 from handloom.read.inputs import PairBatch
 
 Edge = tuple[str, str]  # source, receiver
@@ -52,6 +53,7 @@ class Graph:
             raise HandloomError(
                 "the graph of a post-norm model: its stream has no fixed terms; choose a pre-norm model"
             )
+        check_skips(model, "the graph")
         self.model = model.astype(np.float64)
         self.config = model.config
         self.silent = Tap(model.config, (), (), None, lambda new, old: new, np.copy)  # records and edits nothing
@@ -89,7 +91,8 @@ class Graph:
         if receiver == LOGITS:
             return list(self.sources)
         layer, _, part = receiver.partition(".")
-        return [s for s in self.sources if "." not in s or written_before(s, int(layer), part == "mlp")]
+        behind_heads = part == "mlp" and not self.config.parallel
+        return [s for s in self.sources if "." not in s or written_before(s, int(layer), behind_heads)]
 
     # runs
 
@@ -140,10 +143,10 @@ def shuffled_places(batch: PairBatch, seed: int) -> Array:
     return order
 
 
-def written_before(source: str, layer: int, mlp: bool) -> bool:
-    """Whether a head or MLP writes before the heads, or the MLP, of a layer read."""
+def written_before(source: str, layer: int, behind_heads: bool) -> bool:
+    """Whether a head or MLP writes before a layer is read, or before an MLP behind the heads of the layer reads."""
     its, _, part = source.partition(".")
-    return int(its) < layer or (int(its) == layer and mlp and part != "mlp")
+    return int(its) < layer or (int(its) == layer and behind_heads and part != "mlp")
 
 
 class CutRun:
@@ -165,8 +168,8 @@ class CutRun:
         x = sum(self.begin.values(), np.zeros(1))
         for i, layer in enumerate(self.p["layers"]):
             last = i == self.config.layers - 1
-            x = self.attend(i, layer, x, terms, cuts, last)
-            x = self.compute(i, layer, x, terms, cuts)
+            x, added = self.attend(i, layer, x, terms, cuts, last)
+            x = x + added + self.compute(i, layer, x if self.config.parallel else x + added, terms, cuts)
         if not self.config.layers:
             x = self.narrowed(x, terms)
         x = self.seen(LOGITS, x, terms, cuts)[:, self.asked]  # (m, n, D)
@@ -192,7 +195,8 @@ class CutRun:
     def normed(self, p: Params | None, x: Array) -> Array:
         return norm(self.config, p, x, "", self.graph.silent)
 
-    def attend(self, i: int, p: Params, x: Array, terms: Terms, cuts: Sequence[Cut], last: bool) -> Array:
+    def attend(self, i: int, p: Params, x: Array, terms: Terms, cuts: Sequence[Cut], last: bool) -> tuple[Array, Array]:
+        """The stream before the layer, in the last one only where it is asked for, and what attention adds to it."""
         reads = self.reads(i, p, x, terms, cuts)
         if last:
             x = self.narrowed(x, terms)
@@ -203,7 +207,7 @@ class CutRun:
             g = h // self.config.per_group if self.config.kv_heads else h
             terms.now[name] = self.head(reads["q", h], reads["k", g], reads["v", g], rows) @ p["W_O"][h]
             added = added + terms.now[name]
-        return x + added
+        return x, added
 
     def reads(self, i: int, p: Params, x: Array, terms: Terms, cuts: Sequence[Cut]) -> dict[tuple[str, int], Array]:
         """Queries, keys and values of every head, (m, B, T, K) each."""
@@ -226,12 +230,13 @@ class CutRun:
         return z
 
     def compute(self, i: int, p: Params, x: Array, terms: Terms, cuts: Sequence[Cut]) -> Array:
+        """What the MLP adds."""
         if not self.config.d_ff:
-            return x + p.get("b_out", 0.0)
+            return np.asarray(p.get("b_out", 0.0))
         name = f"{i}.mlp"
-        read = self.normed(p.get("ln2"), self.seen(name, x, terms, cuts))
+        read = self.normed(p.get("ln1" if self.config.parallel else "ln2"), self.seen(name, x, terms, cuts))
         linear = read @ p["W_in"] + p.get("b_in", 0.0)
         gate = read @ p["W_gate"] + p.get("b_gate", 0.0) if self.config.gated else linear
         post = ACTIVATIONS[self.config.activation](gate) * (linear if self.config.gated else 1.0)
         terms.now[name] = post @ p["W_out"] + p.get("b_out", 0.0)
-        return x + terms.now[name]
+        return terms.now[name]

@@ -35,6 +35,7 @@ from handloom.core.reference import turn_pairs
 from handloom.core.registry import offered
 from handloom.core.transforms import fold_norms, store_positions, ungroup, untie
 from handloom.read.attention import check_heads
+from handloom.read.frozen import check_skips
 
 MOST_ENTRIES = 16_000_000  # of a matrix over tokens
 SOURCES = ("tokens", "positions")
@@ -88,6 +89,7 @@ def fold(model: Model) -> FoldedWeights:
             "circuits: the norms of this model stand behind its sublayers and rescale the stream itself "
             "(expected norms before them, or none); trace it on an input instead"
         )
+    check_skips(model, "circuits")
     return FoldedWeights(fold_norms(untie(ungroup(store_positions(model.astype(np.float64))))))
 
 

@@ -65,7 +65,8 @@ def read_by(graph: Graph, receiver: str) -> Array:
     layer, *part = receiver.split(".")
     own = p["layers"][int(layer)]
     if part == ["mlp"]:
-        return gained(own, "ln2", np.hstack([own["W_in"], *([own["W_gate"]] if graph.config.gated else [])]))
+        norm = "ln1" if graph.config.parallel else "ln2"
+        return gained(own, norm, np.hstack([own["W_in"], *([own["W_gate"]] if graph.config.gated else [])]))
     head, kind = part
     return gained(own, "ln1", own[f"W_{kind.upper()}"][int(head)])
 

@@ -78,6 +78,7 @@ def lens_sites(config: Config) -> list[str]:
     if not config.layers:
         return ["resid_final"]
     middle = ("resid_mid", "resid_post") if config.heads and config.d_ff else ("resid_post",)
+    middle = ("resid_post",) if config.parallel else middle
     return ["0.resid_pre", *(f"{i}.{name}" for i in range(config.layers) for name in middle)]
 
 

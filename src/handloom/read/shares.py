@@ -125,8 +125,9 @@ def all_readings(model: Model, frozen: Frozen, run: Trace, asked: Array | None) 
     """The readings of each sublayer, and of the logits."""
     config = model.config
     for i, p in enumerate(model.astype(np.float64).params["layers"]):
-        yield list(attention_readings(config, p, run, i)) if config.heads else []
-        yield [mlp_reading(config, p, run, i)] if config.d_ff else []
+        heads = list(attention_readings(config, p, run, i)) if config.heads else []
+        mlps = [mlp_reading(config, p, run, i)] if config.d_ff else []
+        yield from ([heads + mlps] if config.parallel else [heads, mlps])
     yield [logits_reading(frozen, asked)]
 
 

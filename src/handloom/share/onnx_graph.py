@@ -178,14 +178,21 @@ def sinusoid_table(g: Graph, config: Config) -> Value:
 def write_layer(g: Graph, config: Config, p: Params, x: Value, i: int, places: Places) -> Value:
     ln1, ln2 = p.get("ln1"), p.get("ln2")
     x = g.tap(f"{i}.resid_pre", x)
-    if config.place == "pre":
-        x = x + write_attention(g, config, p, write_norm(g, config, ln1, x, f"{i}.ln1"), i, places)
+    if config.parallel:
+        y = write_norm(g, config, ln1, x, f"{i}.ln1")
+        x = reference.kept(config, "attn", x) + write_attention(g, config, p, y, i, places)
+        x = x + write_mlp(g, config, p, y, i)
+    elif config.place == "pre":
+        y = write_norm(g, config, ln1, x, f"{i}.ln1")
+        x = reference.kept(config, "attn", x) + write_attention(g, config, p, y, i, places)
         x = g.tap(f"{i}.resid_mid", x)
-        x = x + write_mlp(g, config, p, write_norm(g, config, ln2, x, f"{i}.ln2"), i)
+        y = write_norm(g, config, ln2, x, f"{i}.ln2")
+        x = reference.kept(config, "mlp", x) + write_mlp(g, config, p, y, i)
     else:
-        x = write_norm(g, config, ln1, x + write_attention(g, config, p, x, i, places), f"{i}.ln1")
-        x = g.tap(f"{i}.resid_mid", x)
-        x = write_norm(g, config, ln2, x + write_mlp(g, config, p, x, i), f"{i}.ln2")
+        x = reference.kept(config, "attn", x) + write_attention(g, config, p, x, i, places)
+        x = g.tap(f"{i}.resid_mid", write_norm(g, config, ln1, x, f"{i}.ln1"))
+        x = reference.kept(config, "mlp", x) + write_mlp(g, config, p, x, i)
+        x = write_norm(g, config, ln2, x, f"{i}.ln2")
     return g.tap(f"{i}.resid_post", x)
 
 

@@ -55,10 +55,18 @@ def layer(c: Config) -> list[Row]:
         ("MLP", f"{c.d_model} → {c.d_ff} → {c.d_model}, {c.activation}{', gated' if c.gated else ''}", c.d_ff),
         ("attention", heads, c.heads),
     ):
-        part = [Row("added", name, what)] if there else []
-        around = norm(c, "reads" if c.place == "pre" else "along") if there else []
+        skips = c.parallel or {"MLP": "mlp", "attention": "attn"}[name] in c.skips
+        part = [Row("added" if skips else "along", name, what)] if there else []
+        around = norm(c, "reads" if c.place == "pre" and skips else "along") if there else []
         rows += [*part, *around] if c.place == "pre" else [*around, *part]
-    return rows
+    return parallel(c, rows) if c.parallel else rows
+
+
+def parallel(c: Config, rows: list[Row]) -> list[Row]:
+    """Attention and MLP above the norm that both read, and what becomes of the stream without a skip."""
+    both = [Row(row.kind, row.name, row.what + ", parallel") for row in rows if row.kind == "added"]
+    ends = [] if c.skips else [Row("along", "no skip", "only what attention and MLP add goes on")]
+    return [*both, *[row for row in rows if row.kind == "reads"][:1], *ends]
 
 
 def below(c: Config) -> list[Row]:

@@ -54,6 +54,8 @@ def reason_against(config: Config) -> str | None:
         return "its heads do not share keys and values"
     if config.attention != "softmax":
         return f"it has no {config.attention} attention"
+    if config.parallel or len(config.skips) < 2:
+        return "its sublayers are one after the other and all have skips"
     return None
 
 
@@ -105,8 +107,9 @@ class Runner:
     def logits(self, ids: Array, last: int) -> Array:
         """The logits (B, last, V) of the last positions of rows (B, T)."""
         rows, length = ids.shape
+        ids = np.ascontiguousarray(ids)  # by a name, since its memory must outlive the call
         out = np.empty((rows, min(last, length), self.config.vocab), np.float32)
-        fine(self.library.logits(self.handle, rows, length, pointer(np.ascontiguousarray(ids)), last, pointer(out)))
+        fine(self.library.logits(self.handle, rows, length, pointer(ids), last, pointer(out)))
         return out
 
     def decode(

@@ -55,11 +55,9 @@ def norm_readers(model: Model) -> list[tuple[str, list[tuple[str, str]]]]:
     found = []
     for i, layer in enumerate(model.params["layers"]):
         at = f"layers.{i}."
-        if "ln1" in layer:
-            found.append((at + "ln1", [(f"{at}W_{x}", f"{at}b_{x}") for x in "QKV"]))
-        if "ln2" in layer:
-            reads = ("gate", "in") if model.config.gated else ("in",)
-            found.append((at + "ln2", [(f"{at}W_{x}", f"{at}b_{x}") for x in reads]))
+        neurons = ("gate", "in") if model.config.gated else ("in",)
+        reads = {"ln1": (*"QKV", *neurons) if model.config.parallel else "QKV", "ln2": neurons}
+        found += [(at + n, [(f"{at}W_{x}", f"{at}b_{x}") for x in reads[n]]) for n in reads if n in layer]
     return [*found, ("ln_final", [] if model.config.tied else [("W_U", "b_U")])]
 
 

@@ -33,7 +33,7 @@ def pad(
     changes what norms divide by: eps and the gains make up for that, and under layer norm the stream gets mean
     zero first (see `centre`), or the zeros would not stay zeros. Exact then, with post layer norm only under the
     conditions of `layer_to_rms`; and with post a layer that had no heads or neurons cannot get them, nor a model more
-    layers, for a norm would come with them."""
+    layers, for a norm would come with them; nor more layers where sublayers have no skips."""
     old = model.config
     wanted = {"d_model": d_model, "heads": heads, "d_head": d_head, "d_ff": d_ff, "layers": layers}
     sizes: dict[str, Any] = {name: size for name, size in wanted.items() if size not in (None, getattr(old, name))}
@@ -45,6 +45,10 @@ def pad(
             raise HandloomError(f"pad: with post norm, layers of {name}=0 have no norm there, and would get one")
         if name == "layers" and old.place == "post" and old.norm != "none":
             raise HandloomError("pad: with post norm, a layer of zeros still has norms, which change the stream")
+        if name == "layers" and len(old.skips) < 2:
+            raise HandloomError(
+                "pad: without skips a layer of zeros replaces the stream by zeros (expected both skips)"
+            )
     if "d_model" in sizes:
         model = widen_stream(model, sizes.pop("d_model"))
     if "d_head" in sizes and old.d_head:

@@ -51,6 +51,8 @@ def none_to_layer(model: Model, longest: float) -> Model:
     rounds. A tied model is untied."""
     if model.config.norm != "none":
         raise HandloomError(f"none_to_layer: the model has norm={model.config.norm!r}; use one with norm='none'")
+    if len(model.config.skips) < 2:
+        raise HandloomError("none_to_layer: without skips the stream loses what pins the norms (expected both skips)")
     if not is_number(longest) or longest < 0:
         raise HandloomError(f"none_to_layer: longest={shown(longest)} must be a finite number, 0 or more")
     model = store_positions(untie(model))

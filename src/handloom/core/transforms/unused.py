@@ -15,17 +15,18 @@ def drop_unused(model: Model) -> Model:
     """Fewer heads and neurons: as many as the layer that uses most of them.
 
     A head is unused if its values or W_O are zero, a neuron if what it writes, it reads or its gate reads is zero
-    (every activation keeps zero). Heads that share keys and values stay or go together. Always exact. With post norm at
-    least one stays, for a layer without any has no norm there."""
+    (every activation keeps zero). Heads that share keys and values stay or go together. Always exact. With post norm,
+    or without skips, at least one stays, for a layer without any has no norm there and leaves the stream as it is."""
     config, layers = model.config, model.params["layers"]
     if not layers:
         return model
-    least = 1 if config.place == "post" and config.norm != "none" else 0
+    normed = config.place == "post" and config.norm != "none"
+    least = {part: int(normed or part not in config.skips) for part in ("attn", "mlp")}
     each = config.per_group
     groups = [np.flatnonzero(used_groups(layer, each)).tolist() for layer in layers]
     neurons = [np.flatnonzero(used_neurons(layer)).tolist() for layer in layers]
-    G = max(*map(len, groups), min(least, config.groups))
-    F = max(*map(len, neurons), min(least, config.d_ff))
+    G = max(*map(len, groups), min(least["attn"], config.groups))
+    F = max(*map(len, neurons), min(least["mlp"], config.d_ff))
     flat = model.flat
     for i in range(config.layers):
         order = [g * each + h for g in in_front(groups[i], config.groups) for h in range(each)]

@@ -11,7 +11,7 @@ others, at no price. In self-play somebody loses every decided game, so that mov
 tried, and these are tried next: zero is an optimistic start. With a table that starts at −1, the value of a loss, the
 greedy player keeps the first move that does not lose, and stays unsafe; from there one random move in ten is not enough
 either after 60,000 games, and only random play (ε = 1) becomes safe, at three errors a game. So the dilemma is there,
-and the start of the table decides whether it bites.
+and the start of the table decides whether it bites. The tables that start at −1 were added after the first result.
 """
 
 from collections.abc import Sequence

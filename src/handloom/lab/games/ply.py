@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from handloom.core.arrays import Array
 from handloom.lab.experiment import Check, Claim, Finding, Lab, Series
-from handloom.lab.games.gammon.matches import Score, look_ahead_player, match, network_player
+from handloom.lab.games.gammon.matches import MatchScore, look_ahead_player, network_player, play_match
 from handloom.lab.games.gammon.td_learning import Learning, learn
 from handloom.lab.games.gammon.value_net import HIDDEN, first_weights
 from handloom.view.figures.panels import Bars, Mark, Panel
@@ -34,7 +34,7 @@ def run(lab: Lab) -> Finding:
     two = against_one_ply(lab, weights, lab.pick(240, 1_000))
     lab.progress(9, 10)
     fooled = against_one_ply(lab, weights, lab.pick(40, 100), worst=True)
-    same = match(network_player(weights), network_player(weights), lab.pick(20, 100), lab.seed)
+    same = play_match(network_player(weights), network_player(weights), lab.pick(20, 100), lab.seed)
     return Finding(
         checks=[
             Check("points of 2 plies over 1, less 2 errors", two.least, least=MORE),
@@ -54,9 +54,9 @@ def taught(lab: Lab) -> Array:
     return weights
 
 
-def against_one_ply(lab: Lab, weights: Array, games: int, worst: bool = False) -> Score:
+def against_one_ply(lab: Lab, weights: Array, games: int, worst: bool = False) -> MatchScore:
     two_plies = look_ahead_player(weights, lab.pick(3, 8), worst)
-    return match(two_plies, network_player(weights), games, lab.seed)
+    return play_match(two_plies, network_player(weights), games, lab.seed)
 
 
 def picture(seeds: Sequence[Series]) -> Sequence[Panel]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from handloom.core.arrays import Array
 from handloom.discover.search.compiling import kernel
-from handloom.lab.games.tictactoe_positions import WON, Board, errors_of, greedy, lost_endings, positions
+from handloom.lab.games.tictactoe_positions import WON, Board, errors_of, lost_endings, moves_of_table, positions
 
 GAMES = 60_000
 
@@ -69,7 +69,7 @@ def learned(
         course.games.append(now)
         course.errors.append(made / len(part))
         for first, counts in ((True, course.as_x), (False, course.as_o)):
-            counts.append(lost_endings(board, greedy(table, board), first))
+            counts.append(lost_endings(board, moves_of_table(table, board), first))
     return course
 
 

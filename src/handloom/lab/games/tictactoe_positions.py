@@ -73,7 +73,7 @@ def errors_of(board: Board) -> Array:
     return (worse & (board.after >= 0)).astype(np.int64)
 
 
-def greedy(table: Array, board: Board) -> Callable[[int], list[int]]:
+def moves_of_table(table: Array, board: Board) -> Callable[[int], list[int]]:
     """The moves of the largest value in a table (positions, 9); all of them, where several are equal."""
 
     def moves(s: int) -> list[int]:

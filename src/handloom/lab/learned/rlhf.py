@@ -37,10 +37,10 @@ CLAIM = Claim(
     says="PPO on a reward learned from comparisons makes a model obey; unbounded, the gold reward falls again",
     source="Ouyang et al. 2022; Gao, Schulman and Hilton 2022",
     papers=("2203.02155", "2210.10760"),
-    seed="Wagner, Mehlig",
+    seed="Wagner",
     number="1.3B preferred to 175B (from memory); gold reward rises, then falls with √KL",
     quick=9,
-    full=40,
+    full=28,
 )
 LENGTH, ONES, BEST, NEAR = (
     16,
@@ -61,7 +61,7 @@ def run(lab: Lab) -> Finding:
     learned = reward_model(comparisons(lab, shuffled=False), lab)
     nothing = reward_model(comparisons(lab, shuffled=True), lab)
     count = lab.pick(35, 150)
-    runs = {}
+    runs: dict[str, dict[str, list[float]]] = {}
     for name, reward, kl in (
         ("bound", learned, 0.5),
         ("free", learned, 0.0),

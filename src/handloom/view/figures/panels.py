@@ -181,7 +181,7 @@ def draw_marks(axis: Any, marks: Sequence[Mark]) -> None:
 
 def legend(axis: Any, names: Sequence[str]) -> None:
     if len(names) > 1:
-        axis.legend(frameon=False, fontsize=7.5)
+        axis.legend(framealpha=0.75, edgecolor="none", fontsize=7.5)
 
 
 def draw_bars(axis: Any, panel: Bars) -> None:

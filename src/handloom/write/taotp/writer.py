@@ -42,7 +42,7 @@ def written(model: Model) -> Iterator[tuple[str, str]]:
         words = vocab.to_json()
         yield from ((n, repr(words[n])) for n in WORDS if n == "tokens" or words[n] != getattr(defaults, n))
     if different:
-        yield "config", repr(different | ({"biases": list(config.biases)} if "biases" in different else {}))
+        yield "config", repr({n: list(value) if isinstance(value, tuple) else value for n, value in different.items()})
     if model.dtype == np.float32:
         yield "dtype", "'float32'"
     for name, value in entries.items():

@@ -1,7 +1,7 @@
 """GNU Backgammon as a player, where it is installed. It runs as a process of its own, and nothing here needs it.
 
     with gnubg_player("gnubg") as judge:        # or the path of an unpacked program
-        match(network_player(weights), judge, games=100, seed=0)
+        play_match(network_player(weights), judge, games=100, seed=0)
 
 The program runs a short script in its own Python, which reads a board and a roll per line and writes the best move. It
 looks no ply ahead (its 0-ply: the value after its own move), counts gammons and has no cube. It rests for 10 ms after
@@ -42,7 +42,7 @@ ELSEWHERE = "/usr/games"  # where Debian puts it, which is not on every PATH
 @contextmanager
 def gnubg_player(program: str) -> Iterator[Player]:
     """A player that asks GNU Backgammon, as long as the context lasts."""
-    path = program_path(program)
+    path = program_path(Path(program))
     data = path.parent.parent / "share" / "gnubg"
     where = ["-D", str(data), "-P", str(data)] if data.is_dir() else []
     with TemporaryDirectory() as home:
@@ -63,12 +63,12 @@ def gnubg_player(program: str) -> Iterator[Player]:
                 process.kill()
 
 
-def program_path(program: str) -> Path:
+def program_path(program: Path) -> Path:
     """The program of this name or path."""
     found = shutil.which(program) or shutil.which(program, path=ELSEWHERE)
     if not found:
         raise HandloomError(
-            f"{shown(program)}: no such program (expected GNU Backgammon); install gnubg, or give its path"
+            f"{shown(str(program))}: no such program (expected GNU Backgammon); install gnubg, or give its path"
         )
     return Path(found)
 

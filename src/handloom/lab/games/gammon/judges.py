@@ -15,10 +15,10 @@ import numpy as np
 from handloom.core import HandloomError
 from handloom.core.arrays import Array
 from handloom.core.errors import one_line
-from handloom.lab.games.gammon.gnubg import gnubg_player
+from handloom.lab.games.gammon.gnubg import gnubg_player, program_path
 from handloom.lab.games.gammon.kernels import INPUTS, OUTPUTS
-from handloom.lab.games.gammon.matches import Player, Score, match, network_player, pairs, score_of
-from handloom.lab.games.gammon.pubeval import pubeval_player
+from handloom.lab.games.gammon.matches import MatchScore, Player, network_player, paired_games, play_match, score_of
+from handloom.lab.games.gammon.pubeval import pubeval_player, pubeval_weights
 
 PROGRAMS = 8  # of GNU Backgammon side by side: each rests most of the time
 DIGITS = 4  # of a weight in a record
@@ -30,19 +30,25 @@ def judge_name(judge: str) -> str:
     return "gnubg" if path.name == "gnubg" else "the network" if path.suffix == ".json" else "pubeval"
 
 
-def judged(player: Player, judge: str, games: int, seed: int) -> Score:
+def check_judge(judge: str) -> None:
+    """Raise an error before the games begin if the judge cannot be used."""
+    find = {"gnubg": program_path, "the network": recorded_network, "pubeval": pubeval_weights}[judge_name(judge)]
+    find(Path(judge))
+
+
+def judged(player: Player, judge: str, games: int, seed: int) -> MatchScore:
     """What the player wins per game against the judge."""
     name = judge_name(judge)
     if name == "gnubg":
         return judged_by_programs(player, judge, games, seed)
     other = network_player(recorded_network(Path(judge))) if name == "the network" else pubeval_player(judge)
-    return match(player, other, games, seed)
+    return play_match(player, other, games, seed)
 
 
-def judged_by_programs(player: Player, program: str, games: int, seed: int) -> Score:
+def judged_by_programs(player: Player, program: str, games: int, seed: int) -> MatchScore:
     def part(first: int) -> list[float]:
         with gnubg_player(program) as judge:
-            return pairs(player, judge, range(first, games // 2, PROGRAMS), seed)
+            return paired_games(player, judge, range(first, games // 2, PROGRAMS), seed)
 
     with ThreadPoolExecutor(PROGRAMS) as threads:
         return score_of([pair for found in threads.map(part, range(PROGRAMS)) for pair in found])

@@ -1,6 +1,6 @@
 """Players of backgammon, and matches between them.
 
-    match(network_player(weights), random_player(rng), games=1000, seed=0)      # Score(mean=..., error=...)
+    play_match(network_player(weights), random_player(rng), games=1000, seed=0)      # MatchScore(mean=..., error=...)
 
 A player is a function from a turn to the index of the play that it chooses. Every second game of a match has the dice
 of the one before with the sides exchanged, which takes away half the luck.
@@ -29,7 +29,7 @@ Player = Callable[[Turn], int]
 
 
 @dataclass(frozen=True)
-class Score:
+class MatchScore:
     """Points per game of the first player, and the standard error of this mean."""
 
     mean: float
@@ -41,20 +41,20 @@ class Score:
         return self.mean - 2 * self.error
 
 
-def match(one: Player, other: Player, games: int, seed: int) -> Score:
+def play_match(one: Player, other: Player, games: int, seed: int) -> MatchScore:
     """What the first player wins per game."""
-    return score_of(pairs(one, other, range(games // 2), seed))
+    return score_of(paired_games(one, other, range(games // 2), seed))
 
 
-def pairs(one: Player, other: Player, numbers: Iterable[int], seed: int) -> list[float]:
+def paired_games(one: Player, other: Player, numbers: Iterable[int], seed: int) -> list[float]:
     """What the first player wins per game in each of these pairs of games."""
     dice = [np.random.default_rng([seed, number]) for number in numbers for _ in range(2)]
     sides = zip(dice[::2], dice[1::2], strict=True)
     return [(game((one, other), first) - game((other, one), second)) / 2 for first, second in sides]
 
 
-def score_of(found: Sequence[float]) -> Score:
-    return Score(float(np.mean(found)), float(np.std(found, ddof=1) / np.sqrt(len(found))))
+def score_of(found: Sequence[float]) -> MatchScore:
+    return MatchScore(float(np.mean(found)), float(np.std(found, ddof=1) / np.sqrt(len(found))))
 
 
 def game(players: tuple[Player, Player], rng: np.random.Generator) -> int:
