@@ -6,7 +6,8 @@ Two layers, three tasks with labels at every place of the answer: to repeat twel
 moved on by one, to sort them. Counted are the steps until 99 % of fresh answers are right, letter by letter.
 A run that does not get there counts as the limit of steps, which is then too few.
 
-The control is one head of width 1 per layer, narrow but not many.
+Seen with the first seed: the wider the heads, the sooner two layers learn to repeat; heads of width 1 take four times
+as long. To sort, they take no longer. The control is one head of width 1 per layer, narrow but not many.
 """
 
 from collections.abc import Callable, Sequence

@@ -7,8 +7,9 @@ new. Fine-tuning and training from scratch make the same steps, on the same 100 
 compared is the loss on 500 other texts with k = 4; no model can be below log(16)/2 = 1.39 nats per letter, since the
 first half is random.
 
-Overfitting is the loss on other texts less the loss on the 100, at the end. The control is pre-training on as many
-texts of random letters, without a rule. That helps too, by about half as much, but must not come near the floor.
+Overfitting is the loss on other texts less the loss on the 100, at the end; after the 450 steps of the full form both
+models know the 100 by heart, and it differs little. The control is pre-training on as many texts of random letters,
+without a rule. That helps too, by about half as much, but must not come near the floor.
 """
 
 from collections import deque
