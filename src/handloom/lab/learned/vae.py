@@ -19,7 +19,7 @@ Seen at β = 1, with seed 0 of the full form: no full collapse, but little is he
 of another string cost 0.15 nats per token, so they are used; R² is 0.43 for the letters and 0.38 for the density (off
 the means 0.84 or less). Nothing is gained by them: the bound is 1.123 nats per token, the base alone has 1.120, and so
 has the collapsed VAE at β = 10. With free bits the KL is 1.32 nats, the cost 0.45, and the lesser R² 0.52. The quick
-form has fewer steps and stays below these bounds: with three seeds the KL is 0.36 to 0.40 nats, the cost 0.039 to 0.046.
+form has fewer steps and stays below these bounds: with 3 seeds the KL is 0.36 to 0.40 nats, the cost 0.039 to 0.046.
 """
 
 from __future__ import annotations
