@@ -55,7 +55,7 @@ def test_latents_change_the_loss_only_through_the_prefix(base):
 
 
 @pytest.mark.slow
-def test_latents_are_used_more_than_without_a_prefix(monkeypatch):
+def test_latents_are_used_at_beta_1_and_not_at_10():
     values = {one.name: one.values[0] for one in conclude(vae, seeds=[0]).results}
     assert values["cost of another's latents, nats per token"] > 0.02
     assert values["β = 10: cost of another's latents"] < 0.01
