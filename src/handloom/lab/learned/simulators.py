@@ -8,6 +8,9 @@ that the model predicts as the mixture, and that its continuations are in charac
 
 The prompt is a beginning that leaves the character open. Each of 1,000 continuations is given to the character that is
 likeliest to have written it. A χ² test compares the shares with the posterior. At temperature 0 there is one character.
+
+The test asks for more than the distance does: after 2,500 steps of 64 strings in place of 4,000 of 128 the model was
+within 0.005 nats of Bayes at every place, and the shares were wrong with two seeds of three (p = 1e-7, 0.5, 0.008).
 """
 
 from collections.abc import Sequence
@@ -132,10 +135,10 @@ def p_value(counts: Array, expected: Array) -> float:
 
 
 def picture(seeds: Sequence[Series]) -> Sequence[Panel]:
-    places = list(range(1, LENGTH + 1))
+    places = list(range(2, LENGTH + 1))  # at the first all characters are the same
     distances = [
-        band("model", places, [series["divergence"] for series in seeds]),
-        band("prompt ignored", places, [series["ignorant"] for series in seeds], control=True),
+        band("model", places, [series["divergence"][1:] for series in seeds]),
+        band("prompt ignored", places, [series["ignorant"][1:] for series in seeds], control=True),
     ]
     points = {
         text: [
@@ -147,9 +150,9 @@ def picture(seeds: Sequence[Series]) -> Sequence[Panel]:
     }
     return [
         Lines("Distance from Bayes's mixture", "place", "nats", distances, [Mark(0.02, "0.02")], log_y=True),
-        Dots("Characters in 1,000 continuations", "posterior by Bayes", "share", points, equal=True),
+        Dots("Characters in 1,000 continuations", "posterior by Bayes", "share", points),
         Lines(
             "How sure the characters are", "letters read", "largest posterior",
-            [band("Bayes", places, [series["sure"] for series in seeds])],
+            [band("Bayes", places, [series["sure"][1:] for series in seeds])],
         ),
     ]  # fmt: skip
