@@ -11,7 +11,7 @@ up to 20 % is a near miss. A property that wrong eigenvalues may keep is their s
 by at most 10 % of ‖result‖, and it is kept if the errors of the two eigenvalues cancel. The controls give each wrong
 answer to the question of another one, and pair the error of one eigenvalue with that of the other in another answer.
 
-Seen: of the wrong answers 94 % are near misses. Their sums are near the trace only because each eigenvalue is near: the
+Seen: nine wrong answers of ten are near misses. Their sums are near the trace only because each eigenvalue is near: the
 errors do not cancel, 0.7 of them are left in the sum, as if they were mixed. (The paper's properties are others: unit
 eigenvectors, right eigenvalues of a wrong decomposition. The trace is ours.)
 """
@@ -139,13 +139,17 @@ def read(tokens: Array) -> Array:
 
 
 def answers_of(model: Model, matrices: Array) -> Array:
-    """The eigenvalues that the model generates, one likeliest token after the other."""
-    rows = written(matrices)
-    engine = choose_engine(fastest(model))
-    for _ in range(4):
+    """The eigenvalues that the model generates."""
+    return read(continued(model, written(matrices), 4))
+
+
+def continued(model: Model, rows: Array, count: int) -> Array:
+    """The next tokens of each row, one likeliest after the other."""
+    asked, engine = rows.shape[1], choose_engine(fastest(model))
+    for _ in range(count):
         logits = np.asarray(engine.forward(model, rows)[0])[:, -1]
         rows = np.hstack([rows, logits.argmax(-1)[:, None]])
-    return read(rows[:, ASKED:])
+    return rows[:, asked:]
 
 
 def errors(answers: Array, results: Array) -> Array:
