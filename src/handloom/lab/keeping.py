@@ -22,7 +22,7 @@ DIGITS = 6  # of a number in a series
 def keep(conclusion: Conclusion, panels: "list[Panel]", first: Finding, folder: Path) -> Path:
     """Write the record of a full run; the models are those of the first seed."""
     if len(conclusion.seeds) < SEEDS:
-        raise HandloomError(f"a record has {SEEDS} seeds or more, not {len(conclusion.seeds)}; leave out --seeds")
+        raise HandloomError(f"a record has {SEEDS} seeds or more, not {len(conclusion.seeds)}; run more")
     folder.mkdir(parents=True, exist_ok=True)
     name = conclusion.claim.name
     draw_panels(panels, folder / f"{name}.svg")
