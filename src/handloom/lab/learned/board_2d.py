@@ -27,7 +27,8 @@ from handloom.learn.data import NOTHING
 from handloom.learn.forms import RowsAndColumns
 from handloom.learn.fresh import steps
 from handloom.learn.settings import Settings
-from handloom.tasks.grids import grid, squares
+from handloom.tasks import task
+from handloom.tasks.grids import squares
 from handloom.tasks.language import Language
 from handloom.view.figures.panels import Bars, Lines, Mark, Panel, band
 
@@ -57,7 +58,9 @@ class Board:
 
     @cached_property
     def task(self) -> Language:
-        return grid(self.side, self.distances)
+        made = task("grid", side=self.side, distances=self.distances)
+        assert isinstance(made, Language)
+        return made
 
     @cached_property
     def neighbours(self) -> Array:
