@@ -8,7 +8,9 @@ about 1.4 times the one before, at which 95 % of new strings are right. "Exponen
 it is an upper bound that no run can break, and is not tried.
 
 The control is least squares of smallest norm on the same bits, which does not select: it needs about as many examples
-as there are bits. A full run is the mean of five draws of examples, a quick one has one.
+as there are bits. A full run takes the median of five draws of examples, a quick one has one: now and then training
+ends at a constant answer, whatever the number of examples. (At a rate of 3e-3,
+and with means, that made the ratio 60 and 134 with two seeds of three, and 2.2 with the other.)
 """
 
 from collections.abc import Callable, Sequence
@@ -31,8 +33,8 @@ CLAIM = Claim(
     papers=("2110.10090",),
     seed="Hsu and Moitra",
     number="log N",
-    quick=5,
-    full=25,
+    quick=8,
+    full=45,
 )
 BITS = (10, 20, 40, 80, 160)
 SIZES = tuple(round(16 * 2 ** (i / 2)) for i in range(16))  # examples: 16, 23, 32, …
@@ -46,7 +48,7 @@ def run(lab: Lab) -> Finding:
     needs: dict[str, list[float]] = {name: [] for name in learners}
     for i, n in enumerate(BITS):
         for name, learner in learners.items():
-            needs[name].append(mean_needed(learner, n, lab, needs[name]))
+            needs[name].append(usual_need(learner, n, lab, needs[name]))
         lab.progress(i + 1, len(BITS))
     return Finding(
         checks=[
@@ -67,10 +69,10 @@ def draw(n: int, count: int, rng: np.random.Generator) -> tuple[Array, Array]:
     return bits, label
 
 
-def mean_needed(learner: Learner, n: int, lab: Lab, smaller: Sequence[float]) -> float:
-    """The mean over some draws of what a learner needs, given what smaller n needed."""
+def usual_need(learner: Learner, n: int, lab: Lab, smaller: Sequence[float]) -> float:
+    """The median over some draws of what a learner needs, given what smaller n needed."""
     least = max(smaller, default=0.0) / 4  # it is of no use to try far fewer
-    return float(np.mean([needed(learner, n, lab.rng(n, draw), lab.seed, least) for draw in range(lab.pick(1, 5))]))
+    return float(np.median([needed(learner, n, lab.rng(n, draw), lab.seed, least) for draw in range(lab.pick(1, 5))]))
 
 
 def needed(learner: Learner, n: int, rng: np.random.Generator, seed: int, least: float) -> int:
@@ -95,7 +97,7 @@ def by_attention(bits: Array, labels: Array, new: Array, seed: int) -> Array:
         rows = rng.permutation(len(inputs))[:32]
         return inputs[rows], targets[rows]
 
-    *_, step = steps(config, batch, Settings(steps=300, rate=3e-3, decay=0.1, seed=seed))
+    *_, step = steps(config, batch, Settings(steps=500, rate=1e-3, decay=0.1, seed=seed))
     return log_probabilities(step.model(), asked(new))[:, -1, :2].argmax(-1)
 
 
