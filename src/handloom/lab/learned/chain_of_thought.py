@@ -8,7 +8,8 @@ Kim and Suzuki 2024 prove that gradient descent needs exponentially many steps f
 enough if the intermediate states are taught; Wei et al. 2022 found worked steps in prompts of large models. Here a
 transformer of two layers is trained from random weights three times, on the same questions in the same number of steps.
 Only the answers differ. The dots separate the two things that steps give: time to compute, and something to imitate.
-Parity is of 24 bits, in the quick form of 16, of which no training set here has more than a sixth.
+Parity is of 24 bits, in the quick form of 16, of which no training set here has more than a sixth. The full form takes
+900 steps: after 600 one of three seeds had one answer of 500 wrong.
 The full form does the same with words over the group S5: two generators as letters, the running product as steps.
 """
 
@@ -33,7 +34,7 @@ CLAIM = Claim(
     seed="Hsu and Moitra",
     number="parity: exponentially many steps without a chain of thought, one with it",
     quick=5,
-    full=43,
+    full=55,
 )
 KINDS = {"steps": "with running states", "none": "without", "dots": "dots in their place"}
 
@@ -41,7 +42,7 @@ Run = Callable[[Ids], Ids]  # the running states of an input
 
 
 def run(lab: Lab) -> Finding:
-    bits, total = lab.pick((16, 200), (24, 600))
+    bits, total = lab.pick((16, 200), (24, 900))
     curves, models = {}, {}
     for done, kind in enumerate(KINDS):
         training = trained(parity(bits, kind), lab, total)
