@@ -36,7 +36,7 @@ export class Desk {
     this.config = model.config;
     this.page = page;
     this.solver = solver;
-    this.study = { model, stages: stagesOf(model.config), readings: readingsOf(model) };
+    this.study = { model, stages: stagesOf(model), readings: readingsOf(model) };
     this.dimensions = dimensionNames(model);
     this.colours = colours;
     this.state = start(page.on);

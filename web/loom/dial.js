@@ -15,23 +15,10 @@
  * @property {number[]} was
  * @property {boolean} big whether it is in the selected column, with names around
  */
-import { nearest } from "./readings.js";
+import { extent, nearest } from "./readings.js";
 
 const MOST_NAMES = 26; // that can be read around a dial
 const MOST_DOTS = 80;
-
-/** @type {WeakMap<Reading, number>} */
-const longest = new WeakMap();
-
-/** @param {Reading} reading */
-function radiusOf(reading) {
-  let found = longest.get(reading);
-  if (found === undefined) {
-    found = Math.max(0, ...reading.points.map((point) => Math.hypot(...point)));
-    longest.set(reading, found);
-  }
-  return found;
-}
 
 /**
  * @param {Surface} surface
@@ -41,7 +28,7 @@ function radiusOf(reading) {
 export function drawDial(surface, { colours }, dial) {
   const { x, y, radius, reading, now, was, big } = dial;
   const { ink, paper, faint, grid, blue, soft, card } = colours.named;
-  const size = radiusOf(reading) || Math.hypot(...now) || 1;
+  const size = extent(reading.points).longest || Math.hypot(...now) || 1;
   const at = (/** @type {ArrayLike<number>} */ point, /** @type {number} */ far = radius) => {
     const shorter = far / Math.max(size, Math.hypot(point[0], point[1]));
     return [x + point[0] * shorter, y - point[1] * shorter];
@@ -72,23 +59,22 @@ export function drawDial(surface, { colours }, dial) {
  * @param {number} best
  * @param {{ soft: string, ink: string }} inks
  */
-function names(surface, { radius, reading }, at, best, { soft, ink }) {
+function names(surface, { x, radius, reading }, at, best, { soft, ink }) {
   const far = radius + 10;
+  /** @type {number[][]} */
+  const taken = best < 0 ? [] : [at(reading.points[best], far)];
   reading.points.forEach((point, i) => {
-    if (Math.hypot(...point) < 1e-9 || repeats(reading, i)) return;
-    const [x, y] = at(point, far);
+    const [px, py] = at(point, far);
     const bold = i === best;
-    surface.text(x, y + 3.5, reading.values[i].slice(0, 5), { fill: bold ? ink : soft, size: bold ? 12 : 9.5, bold, anchor: "middle" }); // prettier-ignore
+    if (Math.hypot(...point) < 1e-9) return;
+    if (!bold && taken.some(([a, b]) => Math.hypot(a - px, b - py) < 12)) return; // no room for it
+    taken.push([px, py]);
+    const side = (px - x) / far;
+    const anchor = side > 0.4 ? "start" : side < -0.4 ? "end" : "middle";
+    const out = anchor === "middle" ? 0 : 3 * Math.sign(side) * -1;
+    surface.text(px + out, py + 3.5, reading.values[i].slice(0, 5), { fill: bold ? ink : soft, size: bold ? 12.5 : 9.5, bold, anchor }); // prettier-ignore
   });
 }
-
-/**
- * Whether an earlier point is the same.
- * @param {Reading} reading
- * @param {number} i
- */
-const repeats = ({ points }, i) =>
-  points.slice(0, i).some((one) => one.every((x, d) => Math.abs(x - points[i][d]) < 1e-9 * Math.hypot(...points[i])));
 
 /**
  * @param {number[]} numbers

@@ -80,7 +80,8 @@ export class ExamStrip {
   /** Mark the cell of the input that is shown. */
   point() {
     const here = this.desk.solution?.prompt.join();
-    this.pairs.forEach(([prompt], i) => this.cells.children[i].toggleAttribute("aria-current", prompt.join() === here));
+    const first = this.pairs.findIndex(([prompt]) => prompt.join() === here);
+    this.pairs.forEach((_, i) => this.cells.children[i].toggleAttribute("aria-current", i === first));
   }
 
   /**

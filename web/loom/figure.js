@@ -73,7 +73,7 @@ function drawTokens(surface, { layout, solution, names, state, colours, columns 
   for (const t of columns) {
     const x = middle(layout, t);
     const big = t === state.position;
-    surface.text(x, 20, `${t}`, { fill: soft, size: 10, anchor: "middle", alpha: big || layout.widths[t] > 18 || t % 5 === 0 ? 1 : 0 }); // prettier-ignore
+    if (big || layout.widths[t] > 18 || t % 5 === 0) surface.text(x, 20, `${t}`, { fill: soft, size: 10, anchor: "middle" });
     const name = shortened(names(solution.ids[t]), layout.widths[t]);
     surface.text(x, 40, name, { fill: t < generated ? ink : blue, size: big ? 17 : 15, bold: true, mono: true, anchor: "middle" }); // prettier-ignore
   }

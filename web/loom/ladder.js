@@ -15,11 +15,11 @@ export function drawLadder(surface, scene) {
   const { layout, stages, colours, seen, added, state } = scene;
   for (const t of scene.columns) {
     const x = middle(layout, t);
-    surface.line([x, layout.ys[0], x, layout.last - 18], { stroke: colours.named.line });
     stages.forEach((stage, s) => {
       const y = layout.ys[s];
+      surface.line([x, y + 14, x, (layout.ys[s + 1] ?? layout.last) - 17], { stroke: colours.named.line });
       const one = seen[s]?.[t];
-      if (one) rung(surface, scene, x, y, one, t === state.position, s);
+      if (one) rung(surface, scene, x, y, one, t === state.position);
       const share = added[s]?.[t] ?? 0;
       const height = Math.min(24, 22 * share);
       const fill = stage.kind === "mlp" ? colours.named.mlp : colours.named.blue;
@@ -36,14 +36,10 @@ export function drawLadder(surface, scene) {
  * @param {number} y
  * @param {import("./lens.js").Seen} seen
  * @param {boolean} big
- * @param {number} s
  */
-function rung(surface, { names, colours, state, layout }, x, y, { token, p }, big, s) {
+function rung(surface, { names, colours, layout }, x, y, { token, p }, big) {
   const name = names(token);
   const size = big ? 14.5 : 13;
-  const here = big && s === state.stage;
-  const w = Math.min(layout.widths[0], 8.2 * name.length + 6);
-  surface.rect(x - w / 2, y - 11, w, 20, { fill: colours.named.card, alpha: here ? 0 : big ? 0.4 : 1 });
   surface.text(x, y + 4, shortened(name, layout.widths[0]), {
     fill: colours.named.ink, alpha: 0.32 + 0.68 * p, bold: p > 0.5, mono: true, size, anchor: "middle",
   }); // prettier-ignore

@@ -17,6 +17,8 @@
  * @property {number} bigUnit in the selected one
  * @property {number} pad of a column
  * @property {boolean} narrow
+ * @property {number} dial the radius of a dial, 0 if there are none
+ * @property {number} bigDial in the selected column
  *
  * @typedef {object} Needs
  * @property {number} T
@@ -48,7 +50,11 @@ export function layoutOf(needs) {
   });
   let x = gutter;
   const left = widths.map((width) => (x += width) - width);
-  return { gutter, pad, unit, bigUnit, narrow, left, widths, width: x + 12, ...rows(needs) };
+  const { row, ...rest } = rows(needs);
+  const dials = needs.dials
+    ? { dial: Math.min(1.76 * unit, 0.25 * row, 26), bigDial: Math.min(1.5 * bigUnit, 0.28 * row, 42) }
+    : { dial: 0, bigDial: 0 };
+  return { gutter, pad, unit, bigUnit, narrow, left, widths, width: x + 12, row, ...rest, ...dials };
 }
 
 /**
@@ -71,14 +77,14 @@ function unitsOf({ mode, T, units, letters, dials }, room, pad) {
 
 /** @param {Needs} needs */
 function rows({ mode, stages, height, nameLetters, dials }) {
-  const names = mode === "threads" && !dials ? 14 + 4.9 * Math.min(nameLetters, 14) : 0;
+  const names = mode === "threads" && nameLetters ? 14 + 4.9 * Math.min(nameLetters, 14) : 0;
   const header = 50;
-  const top = header + names + (dials ? 44 : 26);
+  const top = header + names + (dials ? 66 : 26);
   const bottom = 78;
-  const least = dials ? 78 : mode === "ladder" ? 42 : 48;
-  const row = Math.max(least, Math.min(dials ? 128 : 84, (height - top - bottom) / Math.max(1, stages - 1)));
+  const least = dials ? 104 : mode === "ladder" ? 42 : 48;
+  const row = Math.max(least, Math.min(dials ? 160 : 84, (height - top - bottom) / Math.max(1, stages - 1)));
   const ys = Array.from({ length: stages }, (_, s) => top + s * row);
-  const last = ys[stages - 1] + Math.min(row, dials ? 74 : 56);
+  const last = ys[stages - 1] + Math.min(row, dials ? 92 : 56);
   return { header, names, row, ys, last, height: last + 40 };
 }
 

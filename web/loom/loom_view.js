@@ -42,7 +42,7 @@ export class LoomView {
     const { clientWidth: width, clientHeight: height } = this.element;
     if (!width || !facts) return;
     const tokens = Math.max(...facts.solution.ids.map((id) => desk.name(id).length));
-    const threads = facts.strands.filter(({ kind }) => kind !== "dial");
+    const threads = facts.strands.length > 1 ? facts.strands : [];
     this.layout = layoutOf({
       T: facts.solution.ids.length, stages: desk.study.stages.length, mode: facts.mode, units: facts.units, width, height,
       dials: facts.strands.some(({ kind }) => kind === "dial"), letters: tokens, selected: state.position,
@@ -78,7 +78,8 @@ export class LoomView {
     if (!layout) return;
     const { position, stage } = desk.state;
     this.followed = `${position},${stage}`;
-    const [left, right] = [layout.left[position] - layout.gutter, layout.left[position] + layout.widths[position]];
+    const left = layout.left[position] - layout.gutter;
+    const right = layout.left[position] + layout.widths[position] + 2 * layout.widths[0]; // and a little of what follows
     if (element.scrollLeft > left) element.scrollLeft = left - 20;
     if (element.scrollLeft + element.clientWidth < right) element.scrollLeft = right - element.clientWidth + 20;
     const [top, bottom] = [layout.ys[stage] - layout.row - layout.header, layout.ys[stage] + layout.row];

@@ -93,6 +93,7 @@ export class Matrix {
     const [value, before] = [now.data[i], was.data[i]];
     input.dataset.at = String(index);
     if (document.activeElement !== input || input.dataset.drag) input.value = value === 0 ? "·" : number(value);
+    else if (Number(input.value) !== value && input.dataset.step) input.value = String(value);
     const share = value === 0 ? 0 : Math.sign(value) * (0.25 + 0.75 * symlog(value, largest));
     input.style.borderBottomColor = value === 0 ? "transparent" : colours.signed(share);
     input.classList.toggle("changed", value !== before);
@@ -103,8 +104,11 @@ export class Matrix {
   input() {
     const input = el("input", { type: "text", inputmode: "decimal", autocomplete: "off", spellcheck: "false" });
     input.addEventListener("change", () => this.typed(input));
-    input.addEventListener("focus", () => input.value === "·" && (input.value = "0"));
-    input.addEventListener("blur", () => this.view && this.show(this.view));
+    input.addEventListener("focus", () => (input.value = String(this.value(input))));
+    input.addEventListener("blur", () => {
+      delete input.dataset.step;
+      if (this.view) this.show(this.view);
+    });
     input.addEventListener("keydown", (event) => this.stepped(input, event));
     input.addEventListener("pointerdown", (event) => this.grasped(input, event));
     return input;
@@ -132,7 +136,7 @@ export class Matrix {
     event.preventDefault();
     const value = this.value(input);
     const next = rounded(value + up * (event.shiftKey ? 10 : 1) * FINE * this.unit(value));
-    input.value = number(next);
+    input.dataset.step = "1";
     this.put(input, next, event.repeat);
   }
 

@@ -21,8 +21,9 @@ export class Panel {
     this.edits = el("div", { class: "edits" });
     this.clear = el("button", { class: "out", onclick: () => desk.update(withEdits(desk.state, [])) }, "undo all");
     this.part = new PartPanel(desk);
-    this.parts = [this.part, new StreamPanel(desk), new LogitPanel(desk), new TableView(desk)];
-    this.element = el("aside", { class: "panel", "aria-label": "Selected position and stage" }, this.live, this.edits, this.title, ...this.parts.map(({ element }) => element)); // prettier-ignore
+    const [stream, logit, table] = [new StreamPanel(desk), new LogitPanel(desk), new TableView(desk)];
+    this.parts = [this.part, stream, logit, table];
+    this.element = el("aside", { class: "panel", "aria-label": "Selected position and stage" }, this.live, this.edits, this.title, this.part.element, stream.element, logit.element, this.part.weights, table.element); // prettier-ignore
   }
 
   /** @param {Facts} facts */

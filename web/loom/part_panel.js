@@ -30,7 +30,8 @@ export class PartPanel {
     this.neurons = el("div", { class: "neurons" });
     this.matrices = el("div", { class: "matrices" });
     const head = el("div", { class: "about" }, this.tabs, this.out);
-    this.element = el("section", {}, head, this.words, this.looks, this.pattern, this.neurons, this.matrices);
+    this.element = el("section", {}, head, this.words, this.looks, this.pattern, this.neurons);
+    this.weights = el("section", { class: "weights" }, el("h3", {}, "Weights: drag, type, or step with ↑ ↓"), this.matrices);
     /** @type {Matrix[]} */
     this.kept = [];
   }
@@ -193,6 +194,7 @@ export class PartPanel {
   /** @param {Facts} facts */
   showMatrices(facts) {
     const views = matricesOf(this.desk, facts);
+    this.weights.hidden = !views.length;
     while (this.kept.length < views.length) {
       const matrix = new Matrix((what, at, value, continues) => this.desk.edit({ what, at, value }, continues));
       this.kept.push(matrix);

@@ -113,11 +113,33 @@ export const holds = ({ sites }, site) => !sites.length || sites.includes(site);
 export function nearest({ points, table }, found) {
   if (!points.length) return -1;
   if (table === "W_U") return least(points, (point) => -dot(point, found));
-  const lengths = points.map((point) => Math.hypot(...point));
+  const { shortest, longest } = extent(points);
   const length = Math.hypot(...found);
-  if (length < NOTHING * Math.min(...lengths)) return -1;
-  const shorter = Math.min(1, Math.max(...lengths) / Math.max(length, 1e-300));
-  return least(points, (point) => found.reduce((sum, one, i) => sum + (one * shorter - point[i]) ** 2, 0));
+  if (length < NOTHING * shortest) return -1;
+  const shorter = Math.min(1, longest / Math.max(length, 1e-300));
+  const near = found.map((one) => one * shorter);
+  return least(points, (point) => {
+    let sum = 0;
+    for (let i = 0; i < near.length; i++) sum += (near[i] - point[i]) ** 2;
+    return sum;
+  });
+}
+
+/** @type {WeakMap<Float64Array[], { shortest: number, longest: number }>} */
+const extents = new WeakMap();
+
+/**
+ * The lengths of the shortest and the longest point.
+ * @param {Float64Array[]} points
+ */
+export function extent(points) {
+  let found = extents.get(points);
+  if (!found) {
+    const lengths = points.map((point) => Math.hypot(...point));
+    found = { shortest: Math.min(...lengths), longest: Math.max(0, ...lengths) };
+    extents.set(points, found);
+  }
+  return found;
 }
 
 /**

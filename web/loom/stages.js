@@ -11,11 +11,11 @@
  */
 
 /**
- * @param {Config} config
+ * @param {import("../engine/model.js").Model} model
  * @returns {Stage[]}
  */
-export function stagesOf(config) {
-  const placed = config.positions === "table" || config.positions === "sinusoid";
+export function stagesOf({ config, params }) {
+  const placed = config.positions === "sinusoid" || Boolean(params.W_pos?.data.some((one) => one !== 0));
   const first = config.layers ? "0.resid_pre" : "resid_final";
   /** @type {Stage[]} */
   const stages =

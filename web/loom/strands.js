@@ -45,7 +45,7 @@ function independent(readings, stages) {
     const here = stages.flatMap(({ site }, s) => (holds(reading, site) ? [s] : []));
     const grown = here.map((s) => spans[s].length + extended(spans[s], reading.vectors).length);
     if (!here.some((s, i) => grown[i] > spans[s].length)) continue;
-    if (reading.kind !== "ballast" && reading.vectors.length > 3 && reading.kind === "number") continue;
+    if (reading.kind !== "ballast" && reading.vectors.length > 4 && reading.kind === "number") continue;
     chosen.add(reading);
     for (const s of here) spans[s].push(...extended(spans[s], reading.vectors));
   }
@@ -92,7 +92,7 @@ function strandsOfOne(reading, stages) {
   if (!where.some(Boolean)) return [];
   const k = reading.vectors.length;
   const whole = reading.kind === "token" || reading.kind === "angle";
-  const kind = !whole || k === 1 ? "thread" : k === 2 ? "dial" : "word";
+  const kind = !whole || (k === 1 && !reading.points.length) ? "thread" : k === 2 ? "dial" : "word";
   if (kind === "word" && !reading.points.length) return [];
   const name = (/** @type {number} */ i) => (k > 1 && kind === "thread" ? `${reading.name} ${i + 1}` : reading.name);
   return Array.from({ length: kind === "thread" ? k : 1 }, (_, index) => ({
@@ -107,10 +107,14 @@ function strandsOfOne(reading, stages) {
  */
 function placed(strands) {
   const ends = strands[0]?.stages.map(() => 0) ?? [];
-  return strands.map((strand) => {
+  const often = (/** @type {Strand} */ { stages }) => stages.filter(Boolean).length;
+  /** @type {Map<Strand, number>} */
+  const slots = new Map();
+  for (const strand of [...strands].sort((a, b) => often(b) - often(a))) {
     const here = strand.stages.flatMap((is, s) => (is ? [s] : []));
     const slot = Math.max(...here.map((s) => ends[s]));
     for (const s of here) ends[s] = slot + strand.width;
-    return { ...strand, slot };
-  });
+    slots.set(strand, slot);
+  }
+  return strands.map((strand) => ({ ...strand, slot: slots.get(strand) ?? 0 }));
 }

@@ -21,6 +21,7 @@ import { onScale } from "./scale.js";
 import { number, percent } from "./words.js";
 
 const MOST = 5; // predictions
+const NEAR = 1e-4; // of its scale: as good as 0
 const ROUNDING = 1e-7; // of its scale that a direction may differ and be the same
 
 export class StreamPanel {
@@ -66,8 +67,8 @@ export class StreamPanel {
     say(label, name);
     fill.style.cssText = `left:${x < 0 ? 50 + 50 * x : 50}%;width:${50 * Math.abs(x)}%;background:${this.desk.colours.signed(x)}`;
     tick.style.left = `${50 + 50 * was}%`;
-    const near = Math.abs(now) < ROUNDING * scale ? 0 : now;
-    say(value, words ? `${number(near)} → ${words}` : number(near));
+    const near = now !== 0 && Math.abs(now) < NEAR * scale ? "≈ 0" : number(now);
+    say(value, words && words !== near ? `${near} → ${words}` : near);
     const changed = Math.abs(now - usual) > ROUNDING * scale;
     value.classList.toggle("changed", changed);
     value.title = `${now}; before this stage ${before}; scale ±${number(scale)}${changed ? `; without edits ${usual}` : ""}`;
@@ -177,7 +178,7 @@ function largest(reading, run, stages) {
  * @param {number} t
  */
 function line(reading, stream, usual, t) {
-  if (reading.kind === "number" && !reading.points.length) return [];
+  if (reading.kind === "number") return []; // it has a bar
   const [now, was] = [numbers(reading, stream.data, t), numbers(reading, usual.data, t)];
   const say = (/** @type {number[]} */ found) => {
     if (reading.points.length) return valueName(reading, found);

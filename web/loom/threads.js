@@ -57,7 +57,7 @@ function drawThread(surface, scene, t, j) {
       const w = broad(from);
       surface.rect(x - w / 2, y, w, end - y, { fill: scene.colours.signed(from) });
     } else swelling(surface, scene, x, piece, broad);
-    if (Math.abs(was - to) > 1e-6) contour(surface, scene, x, y, end, broad(was));
+    if (Math.abs(was - to) > 1e-6 && Math.abs(broad(was) - broad(to)) > 0.5) contour(surface, scene, x, y, end, broad(was));
   }
 }
 
@@ -73,7 +73,7 @@ function swelling(surface, { colours }, x, { y, end, from, to }, broad) {
   for (let i = 0; i < SLICES; i++) {
     const [a, b] = [broad(at(i)) / 2, broad(at(i + 1)) / 2];
     const top = y + ((end - y) * i) / SLICES;
-    const bottom = y + ((end - y) * (i + 1)) / SLICES + (i < SLICES - 1 ? 0.4 : 0); // no seams
+    const bottom = y + ((end - y) * (i + 1)) / SLICES + (i < SLICES - 1 ? 1 : 0); // no seams
     surface.polygon([x - a, top, x + a, top, x + b, bottom, x - b, bottom], { fill: colours.signed(at(i + 0.5)) });
   }
 }
@@ -91,7 +91,7 @@ const smooth = (u) => u * u * (3 - 2 * u);
  * @param {number} w
  */
 function contour(surface, { colours }, x, y, end, w) {
-  const ink = { stroke: colours.named.ink, width: 1, dash: [2, 3], alpha: 0.65 };
+  const ink = { stroke: colours.named.ink, width: 1, dash: [2, 3], alpha: 0.5 };
   surface.line([x - w / 2 - 1, y, x - w / 2 - 1, end], ink);
   surface.line([x + w / 2 + 1, y, x + w / 2 + 1, end], ink);
 }
@@ -142,7 +142,7 @@ function drawWhole(surface, scene, t, j) {
   const [x, big] = [strandX(scene, t, j), t === state.position];
   const k = strand.reading.vectors.length;
   const rows = stages.flatMap((_, s) => (strand.stages[s] ? [s] : []));
-  const radius = Math.min(0.44 * strand.width * (big ? layout.bigUnit : layout.unit), 0.36 * layout.row, big ? 40 : 26);
+  const radius = big ? layout.bigDial : layout.dial;
   surface.line([x, layout.ys[rows[0]], x, layout.ys[rows[rows.length - 1]]], { stroke: colours.named.line });
   for (const s of rows) {
     const at = (/** @type {Float64Array[][]} */ all) => Array.from(all[j][s]?.subarray(t * k, (t + 1) * k) ?? []);
@@ -164,15 +164,14 @@ function drawWhole(surface, scene, t, j) {
  * @param {Scene} scene
  */
 export function drawNames(surface, scene) {
-  const { strands, layout, colours, state, stages } = scene;
+  const { strands, layout, colours, state } = scene;
   if (!layout.names) return;
   strands.forEach((strand, j) => {
-    if (strand.kind === "dial") return;
+    if (strands.length < 2 || !strand.stages[state.stage]) return; // another may stand at its place here
     const x = strandX(scene, state.position, j);
-    const here = strand.stages[Math.max(0, Math.min(stages.length - 1, state.stage))];
     const anchor = strand.reading.kind === "ballast" ? "⚓ " : "";
-    const y = layout.ys[0] - 20;
-    const fill = here ? colours.named.ink : colours.named.soft;
+    const y = layout.ys[0] - (layout.dial ? layout.bigDial + 20 : 20);
+    const fill = colours.named.ink;
     surface.text(x + 3, y, `${anchor}${strand.name}`.slice(0, 16), { fill, size: 11, turn: -52 });
   });
 }

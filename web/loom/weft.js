@@ -89,11 +89,12 @@ export function usedHeads({ values }, { layers, heads }) {
  * @param {Look} look
  * @returns {number[]} a curve
  */
-export function courseOf({ layout }, { stage, head, to, from }) {
-  const { ys, row } = layout;
+export function courseOf({ layout, state }, { stage, head, to, from }) {
+  const { ys, row, dial, bigDial } = layout;
   const [x, end] = [middle(layout, from), middle(layout, to)];
-  const top = ys[stage] - 0.64 * row + 3 * (head % 5);
-  const bottom = ys[stage] - 13;
+  const over = to === state.position ? bigDial + 18 : dial + 4;
+  const bottom = ys[stage] - (dial ? over : 13);
+  const top = Math.min(bottom - 22, ys[stage] - (dial ? 0.5 : 0.64) * row) + 3 * (head % 5);
   const fall = bottom - top;
   return [x, top, x + 0.12 * (end - x), top + 0.85 * fall, end - 0.04 * (end - x), top + 0.12 * fall, end, bottom];
 }
@@ -125,9 +126,9 @@ export function drawWeft(surface, scene, strong) {
  */
 function strongLook(surface, { colours, state }, look, course, out) {
   const size = Math.min(1, Math.abs(look.p));
-  const stroke = out ? colours.named.faint : colours.attention(Math.max(0.25, size));
+  const stroke = out ? colours.named.faint : colours.named.blue;
   const chosen = state.stage === look.stage && state.part === look.head;
-  const alpha = out ? 0.9 : Math.max(0.3, Math.min(1, 0.25 + look.weight)) * (chosen || state.stage !== look.stage ? 1 : 0.55); // prettier-ignore
+  const alpha = out ? 0.9 : (chosen ? 1 : 0.8) * Math.max(0.35, Math.min(1, 0.5 + look.weight)); // prettier-ignore
   surface.curve(course, { stroke, alpha, width: out ? 1.5 : 1 + 3.2 * size, dash: out ? [4, 5] : [] });
   surface.circle(course[0], course[1], 2 + 3 * size, { fill: stroke, alpha });
 }

@@ -23,8 +23,8 @@ export function number(x, digits = 4) {
   const size = Math.abs(x);
   const short =
     size === 0 ? "0"
-    : size >= 1e6 || size < 1e-3 ? x.toExponential(Math.max(0, digits - 3)).replace("e+", "e")
-    : String(Number(x.toPrecision(size >= 1000 ? 7 : digits))); // prettier-ignore
+    : size >= 1e5 || size < 1e-3 ? x.toExponential(Math.max(1, digits - 2)).replace(/\.?0+e/, "e").replace("e+", "e")
+    : String(Number(x.toPrecision(size >= 1000 ? Math.max(digits, 5) : digits))); // prettier-ignore
   return short.replace("-", "−").replace(/e−?/, (sign) => (sign === "e" ? "e" : "e−")).replace("e-", "e−");
 }
 
