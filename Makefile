@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup tour test peers slow orders arm lint bench lab lab-table docs clean
+.PHONY: setup tour test peers slow orders arm lint bench lab lab-table web docs clean
 
 setup: .venv/.ready
 
@@ -62,6 +62,12 @@ lab: setup         ## every experiment of the lab in full, up to two hours, and 
 
 lab-table: setup   ## docs/lab.md, from the records in docs/lab
 	$(BIN)/python -m handloom.lab.table
+
+web:               ## what runs in pages, from web/; needs Node, and for a changed kernel.c clang-14 and lld-14
+	cd web && npm ci --no-audit --no-fund
+	cd web && npm run check
+	@if command -v clang-14 > /dev/null; then cd web && node build.mjs --kernel; else echo "no clang-14: kernel.wasm.js stays"; fi
+	cd web && npm run build
 
 docs: setup        ## the pictures, and docs/ as a site that works offline: open site/index.html
 	$(BIN)/python docs/pictures.py

@@ -127,7 +127,7 @@ def test_every_site_of_many_random_models_with_edits_is_as_in_the_reference(tmp_
 
 @pytest.mark.parametrize("name", ILL_CONDITIONED)
 def test_the_exceptions_are_the_programs_that_the_last_bit_of_a_number_moves(name):
-    """A weight's, or a score's, which the pattern multiplies: no two engines can agree to within the tolerance there."""
+    """A weight's, or a score's, which a pattern multiplies: no two engines can agree to within the tolerance there."""
     case = next(case for case in program_cases() if case.name == name)
     known = [*sites(case.model.config)]
     rng, bit = np.random.default_rng(0), np.finfo(np.float64).eps
