@@ -53,6 +53,7 @@ bench: setup       ## ratios, side by side in one run
 	$(BIN)/python benchmarks/native.py --only speed
 	$(BIN)/python benchmarks/discover.py
 	$(BIN)/python benchmarks/read.py
+	@if command -v node > /dev/null; then node benchmarks/page.mjs; else echo "no Node: the page's engine is not measured"; fi
 	@echo "and, with a checkout of makemore: $(BIN)/python benchmarks/learn.py makemore/makemore.py"
 	@echo "                             and: $(BIN)/python benchmarks/native.py makemore/makemore.py"
 

@@ -3,7 +3,8 @@
 //     node build.mjs                  the script, into src/handloom/view/pages
 //     node build.mjs --kernel         engine/kernel.wasm.js from engine/kernel.c; needs clang-14 and lld-14
 //
-// A folder behind it is where the file goes instead. Built files are committed, so that neither installing handloom nor running its tests needs Node or clang.
+// The name of a folder behind it is where the file goes instead. Built files are committed, so that installing handloom
+// needs neither Node nor clang.
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

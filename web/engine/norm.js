@@ -66,8 +66,8 @@ function sum(x, at, n) {
   const end = at + n;
   let all = 0;
   if (n >= 8) {
-    let r0 = x[at], r1 = x[at + 1], r2 = x[at + 2], r3 = x[at + 3]; // prettier-ignore
-    let r4 = x[at + 4], r5 = x[at + 5], r6 = x[at + 6], r7 = x[at + 7]; // prettier-ignore
+    let r0 = x[at], r1 = x[at + 1], r2 = x[at + 2], r3 = x[at + 3];
+    let r4 = x[at + 4], r5 = x[at + 5], r6 = x[at + 6], r7 = x[at + 7];
     for (at += 8; at + 8 <= end; at += 8) {
       r0 += x[at];
       r1 += x[at + 1];

@@ -88,8 +88,8 @@ function largestShare(seen, out) {
 }
 
 /**
- * Ridge regression of the values on the keys, asked at the query, computed as √K · scores (K Kᵀ + ridge · I)⁻¹. Position
- * t sees the first n keys; its matrix is the first n rows and columns of that of all keys, and so is the triangle L of
+ * Ridge regression of the values on the keys, asked at the query: √K · scores (K Kᵀ + ridge · I)⁻¹. Position t sees the
+ * first n keys; its matrix is the first n rows and columns of that of all keys, and so is the triangle L of
  * its Cholesky factors L Lᵀ: one factorisation serves all positions.
  * @param {Run} run
  * @param {Tensor} scores

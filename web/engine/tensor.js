@@ -2,7 +2,7 @@
  * Arrays: a shape and float64 numbers, the last dimension first in memory, as NumPy has them.
  *
  * @typedef {{ shape: number[], data: Float64Array }} Tensor
- * @typedef {number | Tensor | ArrayLike<unknown>} Given what a user may give for one: a number, lists in lists, an array
+ * @typedef {number | Tensor | ArrayLike<unknown>} Given what a user may give: a number, lists in lists, an array
  */
 import { HandloomError } from "./errors.js";
 
