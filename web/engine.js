@@ -2,7 +2,7 @@
  * The engine in the page: what a transformer computes, with every site and edits, in float64, without Python.
  *
  *     const model = readModel(JSON.parse(document.getElementById("model").textContent));
- *     selfCheck(model)                                       // { worst: 4e-14, argmaxEqual: true, inputs: 3, passed: true }
+ *     selfCheck(model)                                 // { worst: 4e-14, argmaxEqual: true, inputs: 3, passed: true }
  *     const ids = model.vocab.encode("045+978=");
  *     const trace = run(model, ids, { want: ["*.pattern"], edits: { "2.z": 0 } });
  *     trace.at("2.pattern")                                  // { shape: [1, 8, 8], data: Float64Array }

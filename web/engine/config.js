@@ -73,7 +73,8 @@ export function readConfig(fields) {
   for (const [name, allowed] of Object.entries(CHOICES)) {
     if (!allowed.includes(config[name])) {
       const expected = allowed.map((choice) => JSON.stringify(choice)).join(", ");
-      throw new HandloomError(`Config: this engine has no ${name}=${shown(config[name])} (expected one of ${expected})`);
+      const given = `${name}=${shown(config[name])}`;
+      throw new HandloomError(`Config: this engine has no ${given} (expected one of ${expected})`);
     }
   }
   return Object.freeze(config);

@@ -1,7 +1,7 @@
 /**
- * Decoding: a model generates tokens after a prompt, one by one, as `core/decoding.py` defines it. The logits at the end
- * of the window, which is the last `block` tokens, choose the next token. Everything is computed in float64, where
- * Python decodes a float32 model in float32. Decoding to a format (a regular expression) is Python's alone.
+ * Decoding: a model generates tokens after a prompt, one by one, as in `core/decoding.py`. The logits at the end of
+ * the window, which is the last `block` tokens, choose the next one. Everything is computed in float64, where Python
+ * decodes a float32 model in float32. Decoding to a format (a regular expression) is Python's alone.
  *
  * @typedef {import("./model.js").Model} Model
  * @typedef {object} How

@@ -1,6 +1,6 @@
 // What takes the time of a forward run, in float64, two numbers at once: matrix products, exp and tanh.
-// Compiled to WebAssembly without any library; `web/build.mjs` has the command. It must stay below 4,096 bytes, the most
-// that a browser compiles at once on a page's main thread.
+// Compiled to WebAssembly without any library; `web/build.mjs` has the command. It must stay below 4,096 bytes, as a
+// browser may refuse to compile more at once on a page's main thread.
 //
 // Each entry of a product is summed in the order of the inner dimension, as in the plain JavaScript of kernel.js: the
 // two give the same bits. exp and tanh differ from JavaScript's in the last bits.
@@ -47,11 +47,12 @@ void matmul(const double *a, const double *b, double *out, int rows, int inner, 
         for (int j = broad; j < columns; j++) out[i * columns + j] = entry(a + i * inner, b + j, inner, columns);
 }
 
-// exp of two numbers, for x up to 700; 0 below -708, where JavaScript gives what is left of a float64 (1e-308 and less).
+// exp of two numbers, for x up to 700; 0 below -708, where JavaScript gives what is left of a float64, 1e-308 and less.
 // x = n ln 2 + r with |r| < 0.35, and exp(r) by its series: the first term that is left out is below 1e-18.
 static inline v128_t exp_of(v128_t x) {
     const double SERIES[] = {1.0 / 6227020800.0, 1.0 / 479001600.0, 1.0 / 39916800.0, 1.0 / 3628800.0, 1.0 / 362880.0,
-                             1.0 / 40320.0, 1.0 / 5040.0, 1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0};
+                             1.0 / 40320.0,      1.0 / 5040.0,      1.0 / 720.0,      1.0 / 120.0,     1.0 / 24.0,
+                             1.0 / 6.0,          0.5,               1.0,              1.0};
     const v128_t rounder = wasm_f64x2_splat(0x1.8p52);  // added, it leaves a whole number in the last bits
     v128_t gone = wasm_f64x2_lt(x, wasm_f64x2_splat(-708.0));
     x = wasm_f64x2_pmax(x, wasm_f64x2_splat(-708.0));  // in this order NaN stays

@@ -63,7 +63,7 @@ export const plain = {
 function tile(left, right, out, i, j, inner, columns) {
   const a = left.data;
   const b = right.data;
-  let s0 = 0, s1 = 0, s2 = 0, s3 = 0, t0 = 0, t1 = 0, t2 = 0, t3 = 0; // prettier-ignore
+  let s0 = 0, s1 = 0, s2 = 0, s3 = 0, t0 = 0, t1 = 0, t2 = 0, t3 = 0;
   let p = left.at + i * inner;
   let q = p + inner;
   let k = right.at + j;
@@ -97,7 +97,7 @@ function tile(left, right, out, i, j, inner, columns) {
 }
 
 const PAGE = 65_536; // bytes, by which the memory of WebAssembly grows
-const SMALL = 4_000; // multiplications; copying in and out takes longer than a product of fewer, or than as many numbers
+const SMALL = 4_000; // multiplications; copying in and out takes longer than a product of fewer
 
 /**
  * The kernel in WebAssembly; undefined where it cannot run. Numbers are copied in and out: a hundredth of the time of a

@@ -21,10 +21,9 @@ export function norm(run, name, x, site) {
   const [T, D] = x.shape;
   const centred = config.norm === "layer" ? withoutMean(x) : x;
   const roots = zeros([T]);
-  for (let t = 0; t < T; t++) {
-    const squares = sum(centred.data.slice(t * D, (t + 1) * D).map((one) => one * one), 0, D);
-    roots.data[t] = Math.sqrt(squares / D + (config.eps || SMALLEST));
-  }
+  const squares = new Float64Array(T * D);
+  for (let j = 0; j < T * D; j++) squares[j] = centred.data[j] * centred.data[j];
+  for (let t = 0; t < T; t++) roots.data[t] = Math.sqrt(sum(squares, t * D, D) / D + (config.eps || SMALLEST));
   const scale = tap.see(`${site}_scale`, roots); // (T,)
   const bias = params[`${name}.b`];
   const out = zeros([T, D]);
@@ -64,15 +63,23 @@ function sum(x, at, n) {
     const half = Math.floor(n / 2) - (Math.floor(n / 2) % 8);
     return sum(x, at, half) + sum(x, at + half, n - half);
   }
-  if (n < 8) {
-    let r = 0;
-    for (let j = at; j < at + n; j++) r += x[j];
-    return r;
+  const end = at + n;
+  let all = 0;
+  if (n >= 8) {
+    let r0 = x[at], r1 = x[at + 1], r2 = x[at + 2], r3 = x[at + 3];
+    let r4 = x[at + 4], r5 = x[at + 5], r6 = x[at + 6], r7 = x[at + 7];
+    for (at += 8; at + 8 <= end; at += 8) {
+      r0 += x[at];
+      r1 += x[at + 1];
+      r2 += x[at + 2];
+      r3 += x[at + 3];
+      r4 += x[at + 4];
+      r5 += x[at + 5];
+      r6 += x[at + 6];
+      r7 += x[at + 7];
+    }
+    all = r0 + r1 + (r2 + r3) + (r4 + r5 + (r6 + r7));
   }
-  const r = x.slice(at, at + 8);
-  let j = 8;
-  for (; j < n - (n % 8); j += 8) for (let k = 0; k < 8; k++) r[k] += x[at + j + k];
-  let all = r[0] + r[1] + (r[2] + r[3]) + (r[4] + r[5] + (r[6] + r[7]));
-  for (; j < n; j++) all += x[at + j];
+  for (; at < end; at++) all += x[at];
   return all;
 }

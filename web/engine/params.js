@@ -1,5 +1,5 @@
 /**
- * Params: the weights, by the names of a model file (`layers.0.W_Q`), with the shapes that follow from the Config, as in
+ * Params: the weights, by the names of a model file (`layers.0.W_Q`), with shapes that follow from the Config, as in
  * `core/params.py`.
  *
  * @typedef {Record<string, import("./tensor.js").Tensor>} Params
@@ -33,7 +33,7 @@ export function shapes(c) {
 function layerShapes(c) {
   const [D, H, G, K, F] = [c.d_model, c.heads, groups(c), c.d_head, c.d_ff];
   /** @type {[string, number][]} */
-  const heads = [["Q", H], ["K", G], ["V", G]]; // prettier-ignore
+  const heads = [["Q", H], ["K", G], ["V", G]];
   const reads = c.gated ? ["gate", "in"] : ["in"];
   const [attn, mlp] = [c.biases.includes("attn"), c.biases.includes("mlp")];
   return [

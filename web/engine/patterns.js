@@ -25,30 +25,44 @@ const TIE = 1e-5;
 export function patternOf(run, scores, k) {
   const [, T, S] = scores.shape;
   const sees = run.config.causal ? (/** @type {number} */ t) => run.start + t + 1 : () => S;
+  const { attention } = run.config;
+  if (attention === "softmax") return softmax(run, scores, sees);
+  if (attention === "least-squares") return leastSquares(run, scores, k, sees);
   const pattern = zeros(scores.shape);
-  if (run.config.attention === "least-squares") return leastSquares(run, scores, k, pattern, sees);
-  const fill = { softmax: lessLargest, linear: same, hard: largestShare }[run.config.attention];
+  const fill = attention === "hard" ? largestShare : same;
   for (let row = 0; row < scores.data.length / S; row++) {
     const at = row * S;
     fill(scores.data.subarray(at, at + sees(row % T)), pattern.data.subarray(at, at + S));
-  }
-  if (run.config.attention === "softmax") {
-    run.kernel.exp(pattern.data);
-    for (let at = 0; at < pattern.data.length; at += S) divideBySum(pattern.data, at, at + S);
   }
   return pattern;
 }
 
 /**
- * What softmax takes exp of: scores less the largest, and -∞ for positions that are not seen.
- * @param {Float64Array} seen
- * @param {Float64Array} out
+ * All that is seen goes through exp at once, closely packed: of a causal model's scores half are never seen.
+ * @param {Run} run
+ * @param {Tensor} scores (H, T, S)
+ * @param {(t: number) => number} sees
  */
-function lessLargest(seen, out) {
-  let largest = -Infinity;
-  for (let s = 0; s < seen.length; s++) if (seen[s] > largest) largest = seen[s];
-  for (let s = 0; s < seen.length; s++) out[s] = seen[s] - largest;
-  out.fill(-Infinity, seen.length);
+function softmax(run, scores, sees) {
+  const [H, T, S] = scores.shape;
+  let count = 0;
+  for (let t = 0; t < T; t++) count += H * sees(t);
+  const weights = new Float64Array(count);
+  for (let row = 0, to = 0; row < H * T; row++) {
+    const [start, end] = [row * S, row * S + sees(row % T)];
+    let largest = -Infinity;
+    for (let i = start; i < end; i++) if (!(scores.data[i] <= largest)) largest = scores.data[i]; // NaN too
+    for (let i = start; i < end; i++) weights[to++] = scores.data[i] - largest;
+  }
+  run.kernel.exp(weights);
+  const pattern = zeros(scores.shape);
+  for (let row = 0, from = 0; row < H * T; row++) {
+    const n = sees(row % T);
+    let sum = 0;
+    for (let i = from; i < from + n; i++) sum += weights[i];
+    for (let i = row * S; i < row * S + n; i++) pattern.data[i] = weights[from++] / sum;
+  }
+  return pattern;
 }
 
 /**
@@ -69,33 +83,23 @@ function largestShare(seen, out) {
     size = Math.max(size, Math.abs(score));
   }
   for (let s = 0; s < seen.length; s++) out[s] = seen[s] >= largest - TIE * size ? 1 : 0;
-  divideBySum(out, 0, seen.length);
+  const count = out.reduce((sum, one) => sum + one, 0);
+  for (let s = 0; s < seen.length; s++) out[s] /= count;
 }
 
 /**
- * @param {Float64Array} x
- * @param {number} from
- * @param {number} to
- */
-function divideBySum(x, from, to) {
-  let sum = 0;
-  for (let i = from; i < to; i++) sum += x[i];
-  for (let i = from; i < to; i++) x[i] /= sum;
-}
-
-/**
- * Ridge regression of the values on the keys, asked at the query, computed as √K · scores (K Kᵀ + ridge · I)⁻¹. Position
- * t sees the first n keys; its matrix is the first n rows and columns of that of all keys, and so is the triangle L of
+ * Ridge regression of the values on the keys, asked at the query: √K · scores (K Kᵀ + ridge · I)⁻¹. Position t sees the
+ * first n keys; its matrix is the first n rows and columns of that of all keys, and so is the triangle L of
  * its Cholesky factors L Lᵀ: one factorisation serves all positions.
  * @param {Run} run
  * @param {Tensor} scores
  * @param {Tensor} k
- * @param {Tensor} pattern
  * @param {(t: number) => number} sees
  */
-function leastSquares(run, scores, k, pattern, sees) {
+function leastSquares(run, scores, k, sees) {
   const [H, T, S] = scores.shape;
   const K = k.shape[2];
+  const pattern = zeros(scores.shape);
   for (let h = 0; h < H; h++) {
     const gram = new Float64Array(S * S);
     const across = transposed(k.data, h * S * K, S, K);

@@ -15,7 +15,7 @@ const POOL = 4; // words of 32 bits
  */
 export function uniform(...entropy) {
   const [a, b, c, d] = startingState(entropy.flatMap(words));
-  const increment = (((c << 64n) | d) << 1n | 1n) & HUGE; // prettier-ignore
+  const increment = (((c << 64n) | d) << 1n | 1n) & HUGE;
   let state = 0n;
   const step = () => (state = (state * MULTIPLIER + increment) & HUGE);
   step();

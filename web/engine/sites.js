@@ -68,7 +68,7 @@ function listedSites(config) {
 function layerOrder(config) {
   let order = Object.keys(SITES_OF_A_LAYER);
   if (config.place === "pre") return order;
-  for (const [norm, behind] of [["ln1", "attn_out"], ["ln2", "mlp_out"]]) { // prettier-ignore
+  for (const [norm, behind] of [["ln1", "attn_out"], ["ln2", "mlp_out"]]) {
     order = order.filter((name) => !name.startsWith(norm));
     order.splice(order.indexOf(behind) + 1, 0, `${norm}_scale`, norm);
   }

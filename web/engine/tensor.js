@@ -2,8 +2,7 @@
  * Arrays: a shape and float64 numbers, the last dimension first in memory, as NumPy has them.
  *
  * @typedef {{ shape: number[], data: Float64Array }} Tensor
- * @typedef {number | ArrayLike<number> | Tensor | Nested[]} Given what a user may give for a Tensor
- * @typedef {number | Nested[]} Nested
+ * @typedef {number | Tensor | ArrayLike<unknown>} Given what a user may give: a number, lists in lists, an array
  */
 import { HandloomError } from "./errors.js";
 

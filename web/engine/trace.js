@@ -1,5 +1,5 @@
 /**
- * Traces: what one run computed, site by site, and edits, which change a run on the way. Every value goes through a Tap.
+ * Traces: what one run computed, site by site, and edits, which change a run. Every value goes through a Tap.
  *
  * @typedef {import("./tensor.js").Tensor} Tensor
  * @typedef {import("./tensor.js").Given} Given

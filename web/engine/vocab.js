@@ -6,7 +6,10 @@ import { HandloomError, shown } from "./errors.js";
 
 const SPACE = /[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/; // what Python splits at
 
-/** @typedef {{ tokens: string[], separator?: string, bos?: string?, eos?: string?, pad?: string?, tokenizer?: unknown }} Fields */
+/**
+ * @typedef {{ tokens: string[], separator?: string, bos?: string?, eos?: string?, pad?: string?,
+ *   tokenizer?: unknown }} Fields
+ */
 
 export class Vocab {
   /** @param {Fields} fields */

@@ -1,5 +1,5 @@
-// Calls a function of the engine: node call.mjs, with { module, function, calls } on standard input, each call a list of
-// arguments. Prints the list of what it returns, or of { error }.
+// Calls a function of the engine: node call.mjs, with { module, function, calls } on standard input, each call a list
+// of arguments. Prints the list of what it returns, or of { error }.
 import { readFileSync } from "node:fs";
 
 const asked = JSON.parse(readFileSync(0, "utf8"));

@@ -1,7 +1,8 @@
 // What the engine promises beyond computing what the reference computes.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { firstLayer, Past, plain, readModel, run, selfCheck, shapes, sites, wasmKernel, withParams } from "../engine.js";
+import { firstLayer, Past, plain, readModel, run, selfCheck, shapes, sites } from "../engine.js";
+import { wasmKernel, withParams } from "../engine.js";
 import { readConfig } from "../engine/config.js";
 import { part } from "../engine/kernel.js";
 import { uniform } from "../engine/random.js";
@@ -14,13 +15,15 @@ function randomModel(fields = {}, seed = 0) {
   const random = uniform(seed, 0);
   const config = { ...FIELDS, ...fields };
   const numbers = (shape) => Float64Array.from({ length: sizeOf(shape) }, () => random() - 0.5);
-  const arrays = Object.fromEntries([...shapes(readConfig(config))].map(([name, shape]) => [name, pack(shape, numbers(shape))]));
+  const all = [...shapes(readConfig(config))];
+  const arrays = Object.fromEntries(all.map(([name, shape]) => [name, pack(shape, numbers(shape))]));
   const vocab = { tokens: Array.from({ length: config.vocab }, (_, i) => `${i}`) };
   return readModel({ config, vocab, arrays });
 }
 
 const pack = (shape, data) => ({ shape, type: "f8", data: Buffer.from(data.buffer).toString("base64") });
-const refused = (f, words) => assert.throws(f, (error) => error.name === "HandloomError" && error.message.includes(words));
+const refused = (f, words) =>
+  assert.throws(f, (error) => error.name === "HandloomError" && error.message.includes(words));
 
 test("a run from the first changed layer gives the bits of a run from the beginning", () => {
   const model = randomModel();
@@ -77,7 +80,8 @@ test("the kernels give the same: products to the bit, exp and tanh to 1e-15", { 
     const [one, other] = [x.slice(), x.slice()];
     plain[name](one);
     wasm[name](other);
-    one.forEach((y, i) => assert.ok(Object.is(y, other[i]) || Math.abs(y - other[i]) <= 1e-15 * Math.max(1, y), `${x[i]}`));
+    const isNear = (y, z) => Object.is(y, z) || Math.abs(y - z) <= 1e-15 * Math.max(1, y);
+    one.forEach((y, i) => assert.ok(isNear(y, other[i]), `${x[i]}`));
   }
 });
 
