@@ -124,7 +124,10 @@ function check(model, header) {
     header.element.dataset.check = String(worst);
     if (passed) return;
     const warning = el("p", { class: "error", role: "alert" });
-    say(warning, `This browser computes other logits than the reference, by up to ${worst.toExponential(1)} of the largest.`);
+    say(
+      warning,
+      `This browser computes other logits than the reference, by up to ${worst.toExponential(1)} of the largest.`,
+    );
     header.element.append(warning);
   }, 0);
 }
@@ -133,8 +136,19 @@ function check(model, header) {
 function helpOf() {
   const rows = LIST.map(([key, does]) => el("div", {}, el("dt", {}, el("kbd", {}, key)), el("dd", {}, does)));
   const close = el("button", { class: "out", onclick: () => dialog.close() }, "close");
-  const words = el("p", { class: "soft" }, "A click in the figure selects a position and a stage. A number is changed by dragging it sideways, typing, or with ↑ and ↓; a click on a cell of a pattern takes that look out."); // prettier-ignore
-  const dialog = el("dialog", { "aria-label": "Keys" }, el("h2", {}, "Keys"), el("dl", { class: "keys" }, ...rows), words, close); // prettier-ignore
+  const words = el(
+    "p",
+    { class: "soft" },
+    "A click in the figure selects a position and a stage. A number is changed by dragging it sideways, typing, or with ↑ and ↓; a click on a cell of a pattern takes that look out.",
+  );
+  const dialog = el(
+    "dialog",
+    { "aria-label": "Keys" },
+    el("h2", {}, "Keys"),
+    el("dl", { class: "keys" }, ...rows),
+    words,
+    close,
+  );
   return dialog;
 }
 

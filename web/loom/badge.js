@@ -25,10 +25,20 @@ export class Badge {
     const isVoid = Boolean(certificate) && edits > 0;
     this.void.hidden = !isVoid;
     const wrong = certificate?.text.startsWith("WRONG");
-    const kind = !certificate ? "plain" : isVoid ? "void" : wrong ? "bad" : certificate.method === "sampled" ? "sampled" : "good"; // prettier-ignore
+    const kind = !certificate
+      ? "plain"
+      : isVoid
+        ? "void"
+        : wrong
+          ? "bad"
+          : certificate.method === "sampled"
+            ? "sampled"
+            : "good";
     this.element.className = `badge ${kind}`;
     this.element.title = isVoid
       ? `The certificate is about the weights without your ${count(edits, "edit")}; undo brings it back.`
-      : certificate ? certificate.text : ""; // prettier-ignore
+      : certificate
+        ? certificate.text
+        : "";
   }
 }

@@ -48,7 +48,10 @@ export function coloursOf(element) {
  */
 function equallyLight([l1, a1, b1], [l2, a2, b2]) {
   const light = (l1 + l2) / 2;
-  return [[light, a1, b1], [light, a2, b2]]; // prettier-ignore
+  return [
+    [light, a1, b1],
+    [light, a2, b2],
+  ];
 }
 
 /**

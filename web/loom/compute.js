@@ -26,7 +26,8 @@ import { argmax } from "../engine/self_check.js";
 import { sites } from "../engine/sites.js";
 import { applied, firstDifference } from "./edits.js";
 
-const SHOWN = /(^|\.)(embed|pos_embed|resid_pre|resid_mid|resid_post|pattern|result|attn_out|mlp_post|mlp_out|ln[12]_scale|ln_final_scale|resid_final|logits)$/; // prettier-ignore
+const SHOWN =
+  /(^|\.)(embed|pos_embed|resid_pre|resid_mid|resid_post|pattern|result|attn_out|mlp_post|mlp_out|ln[12]_scale|ln_final_scale|resid_final|logits)$/;
 const ENOUGH = 8; // new tokens of a model that nothing tells when to stop
 
 /** Runs a model again and again, and goes on from the run before where it can. */

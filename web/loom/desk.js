@@ -98,13 +98,18 @@ export class Desk {
     try {
       const prompt = this.encode(text);
       this.error = "";
-      this.solver.solve(prompt, edits, (before, solution) => {
-        this.before = before;
-        this.solution = solution;
-        this.solved = edits;
-        this.gather();
-        this.draw();
-      }, (message) => this.fail(message)); // prettier-ignore
+      this.solver.solve(
+        prompt,
+        edits,
+        (before, solution) => {
+          this.before = before;
+          this.solution = solution;
+          this.solved = edits;
+          this.gather();
+          this.draw();
+        },
+        (message) => this.fail(message),
+      );
     } catch (error) {
       this.fail(messageOf(error));
     }
@@ -153,7 +158,14 @@ export class Desk {
    */
   encode(text) {
     const { vocab, config } = this.study.model;
-    if (vocab.needsTokenizer) return checkedTokens(config, text.split(/[\s,]+/).filter(Boolean).map(Number)); // prettier-ignore
+    if (vocab.needsTokenizer)
+      return checkedTokens(
+        config,
+        text
+          .split(/[\s,]+/)
+          .filter(Boolean)
+          .map(Number),
+      );
     return checkedTokens(config, vocab.encode(text));
   }
 

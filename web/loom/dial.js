@@ -47,7 +47,12 @@ export function drawDial(surface, { colours }, dial) {
   surface.circle(...pair(nothing ? [x, y] : at(now)), big ? 4 : 2.8, { fill: nothing ? soft : blue });
   if (!big && best >= 0 && radius > 9) {
     const near = at(now)[1] < y ? y + 0.62 * radius : y - 0.28 * radius; // on the side that the hand leaves free
-    surface.text(x, near, reading.values[best].slice(0, 4), { fill: ink, size: Math.min(12, 0.62 * radius), mono: true, anchor: "middle" }); // prettier-ignore
+    surface.text(x, near, reading.values[best].slice(0, 4), {
+      fill: ink,
+      size: Math.min(12, 0.62 * radius),
+      mono: true,
+      anchor: "middle",
+    });
   }
 }
 
@@ -72,7 +77,12 @@ function names(surface, { x, radius, reading }, at, best, { soft, ink }) {
     const side = (px - x) / far;
     const anchor = side > 0.4 ? "start" : side < -0.4 ? "end" : "middle";
     const out = anchor === "middle" ? 0 : 3 * Math.sign(side) * -1;
-    surface.text(px + out, py + 3.5, reading.values[i].slice(0, 5), { fill: bold ? ink : soft, size: bold ? 12.5 : 9.5, bold, anchor }); // prettier-ignore
+    surface.text(px + out, py + 3.5, reading.values[i].slice(0, 5), {
+      fill: bold ? ink : soft,
+      size: bold ? 12.5 : 9.5,
+      bold,
+      anchor,
+    });
   });
 }
 

@@ -22,7 +22,12 @@ export class ExamStrip {
     this.time = el("span", { class: "soft" });
     const hint = el("span", { class: "soft hint" }, "inputs of the task, judged by its oracle; a click loads one");
     this.cells = el("div", { class: "cells", role: "group", "aria-label": "Inputs of the exam" });
-    this.element = el("section", { class: "exam", id: "exam", "aria-label": "Exam" }, el("div", { class: "line" }, el("span", { class: "title" }, "exam"), this.score, hint, this.time), this.cells); // prettier-ignore
+    this.element = el(
+      "section",
+      { class: "exam", id: "exam", "aria-label": "Exam" },
+      el("div", { class: "line" }, el("span", { class: "title" }, "exam"), this.score, hint, this.time),
+      this.cells,
+    );
     this.element.hidden = !this.pairs.length;
     /** @type {readonly import("./state.js").Edit[] | undefined} */
     this.asked = undefined;
@@ -31,13 +36,23 @@ export class ExamStrip {
     /** @type {Background | undefined} */
     this.worker = undefined;
     this.pointed = "";
-    each(this.cells, this.pairs, (i) => this.cell(i), () => undefined); // prettier-ignore
+    each(
+      this.cells,
+      this.pairs,
+      (i) => this.cell(i),
+      () => undefined,
+    );
     this.cells.addEventListener("keydown", (event) => this.moved(event));
   }
 
   /** @param {number} i */
   cell(i) {
-    return el("button", { tabindex: i ? -1 : 0, onclick: () => this.load(i), onmouseenter: () => this.name(i), onfocus: () => this.name(i) }); // prettier-ignore
+    return el("button", {
+      tabindex: i ? -1 : 0,
+      onclick: () => this.load(i),
+      onmouseenter: () => this.name(i),
+      onfocus: () => this.name(i),
+    });
   }
 
   /** @param {number} i */

@@ -69,13 +69,27 @@ function drawStageBand(surface, { layout, shuttle, colours }, seen) {
 function drawTokens(surface, { layout, solution, names, state, colours, columns }) {
   const { ink, blue, soft, band } = colours.named;
   const generated = solution.prompt.length;
-  surface.rect(layout.left[state.position], 6, layout.widths[state.position], layout.header, { fill: band, alpha: 0.8 }, 8); // prettier-ignore
+  surface.rect(
+    layout.left[state.position],
+    6,
+    layout.widths[state.position],
+    layout.header,
+    { fill: band, alpha: 0.8 },
+    8,
+  );
   for (const t of columns) {
     const x = middle(layout, t);
     const big = t === state.position;
-    if (big || layout.widths[t] > 18 || t % 5 === 0) surface.text(x, 20, `${t}`, { fill: soft, size: 10, anchor: "middle" });
+    if (big || layout.widths[t] > 18 || t % 5 === 0)
+      surface.text(x, 20, `${t}`, { fill: soft, size: 10, anchor: "middle" });
     const name = shortened(names(solution.ids[t]), layout.widths[t]);
-    surface.text(x, 40, name, { fill: t < generated ? ink : blue, size: big ? 17 : 15, bold: true, mono: true, anchor: "middle" }); // prettier-ignore
+    surface.text(x, 40, name, {
+      fill: t < generated ? ink : blue,
+      size: big ? 17 : 15,
+      bold: true,
+      mono: true,
+      anchor: "middle",
+    });
   }
 }
 
@@ -86,8 +100,14 @@ function drawTokens(surface, { layout, solution, names, state, colours, columns 
 function drawStages(surface, { layout, stages, state, colours }) {
   const { ink, soft } = colours.named;
   const label = (/** @type {string} */ text, /** @type {number} */ y, /** @type {boolean} */ chosen) =>
-    surface.text(layout.narrow ? 6 : 14, y + 4, text, { fill: chosen ? ink : soft, size: layout.narrow ? 10.5 : 12.5, bold: chosen }); // prettier-ignore
-  stages.forEach((stage, s) => label(layout.narrow ? narrowed(stage.label) : stage.label, layout.ys[s], s === state.stage)); // prettier-ignore
+    surface.text(layout.narrow ? 6 : 14, y + 4, text, {
+      fill: chosen ? ink : soft,
+      size: layout.narrow ? 10.5 : 12.5,
+      bold: chosen,
+    });
+  stages.forEach((stage, s) =>
+    label(layout.narrow ? narrowed(stage.label) : stage.label, layout.ys[s], s === state.stage),
+  );
   label(layout.narrow ? "predicts" : "predicts next", layout.last, false);
 }
 

@@ -16,7 +16,14 @@ export class Header {
    */
   constructor(desk, does) {
     this.desk = desk;
-    this.input = el("input", { id: "input", type: "text", "aria-label": "Input of the model", spellcheck: "false", autocomplete: "off", autocapitalize: "off" }); // prettier-ignore
+    this.input = el("input", {
+      id: "input",
+      type: "text",
+      "aria-label": "Input of the model",
+      spellcheck: "false",
+      autocomplete: "off",
+      autocapitalize: "off",
+    });
     this.input.addEventListener("input", () => desk.select({ text: this.input.value, position: -1 }));
     this.input.addEventListener("keydown", ({ key }) => (key === "Enter" || key === "Escape") && this.input.blur());
     this.answer = el("output", { id: "answer", for: "input" });
@@ -26,9 +33,29 @@ export class Header {
     this.undo = button("↶", "undo (z)", () => desk.update(undone(desk.state)));
     this.redo = button("↷", "redo (Z)", () => desk.update(redone(desk.state)));
     this.view = button("ladder", "", () => desk.select({ view: desk.facts?.mode === "ladder" ? "threads" : "ladder" }));
-    this.ballast = button("⚓", "show the ballast: directions that carry nothing", () => desk.select({ ballast: !desk.state.ballast })); // prettier-ignore
-    const tools = el("div", { class: "tools" }, this.undo, this.redo, button("▶", "play: one stage after another (p)", does.play), this.ballast, this.view, button("SVG", "save the figure as SVG", () => does.save("svg")), button("PNG", "save the figure as PNG", () => does.save("png")), button("?", "keys", does.help)); // prettier-ignore
-    const run = el("div", { class: "run" }, this.input, el("span", { class: "soft" }, "outputs"), this.answer, this.was);
+    this.ballast = button("⚓", "show the ballast: directions that carry nothing", () =>
+      desk.select({ ballast: !desk.state.ballast }),
+    );
+    const tools = el(
+      "div",
+      { class: "tools" },
+      this.undo,
+      this.redo,
+      button("▶", "play: one stage after another (p)", does.play),
+      this.ballast,
+      this.view,
+      button("SVG", "save the figure as SVG", () => does.save("svg")),
+      button("PNG", "save the figure as PNG", () => does.save("png")),
+      button("?", "keys", does.help),
+    );
+    const run = el(
+      "div",
+      { class: "run" },
+      this.input,
+      el("span", { class: "soft" }, "outputs"),
+      this.answer,
+      this.was,
+    );
     this.element = el("header", {}, el("h1", {}, desk.page.name), run, this.badge.element, tools, this.error);
   }
 

@@ -28,9 +28,12 @@ export const LIST = [
 export function listen(desk, does) {
   document.addEventListener("keydown", (event) => {
     const target = /** @type {HTMLElement} */ (event.target);
-    if (event.ctrlKey || event.metaKey || event.altKey || target.closest("input, textarea, select, dialog, .cells")) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || target.closest("input, textarea, select, dialog, .cells"))
+      return;
     if (event.key === "Enter" && target.closest("button, summary, a")) return;
-    const act = actions(desk, does)[event.key] ?? (/^[1-9]$/.test(event.key) ? () => desk.select({ part: Number(event.key) - 1 }) : undefined); // prettier-ignore
+    const act =
+      actions(desk, does)[event.key] ??
+      (/^[1-9]$/.test(event.key) ? () => desk.select({ part: Number(event.key) - 1 }) : undefined);
     if (!act) return;
     event.preventDefault();
     act();
@@ -47,7 +50,8 @@ function actions(desk, does) {
   const tokens = (solution?.ids.length ?? 1) - 1;
   const within = (/** @type {number} */ x, /** @type {number} */ most) => Math.max(0, Math.min(most, x));
   const go = (/** @type {number} */ by) => () => desk.select({ position: within(state.position + by, tokens) });
-  const step = (/** @type {number} */ by) => () => desk.select({ stage: within(state.stage + by, study.stages.length - 1), part: 0 }); // prettier-ignore
+  const step = (/** @type {number} */ by) => () =>
+    desk.select({ stage: within(state.stage + by, study.stages.length - 1), part: 0 });
   return {
     ArrowLeft: go(-1),
     ArrowRight: go(1),

@@ -41,8 +41,13 @@ function rung(surface, { names, colours, layout }, x, y, { token, p }, big) {
   const name = names(token);
   const size = big ? 14.5 : 13;
   surface.text(x, y + 4, shortened(name, layout.widths[0]), {
-    fill: colours.named.ink, alpha: 0.32 + 0.68 * p, bold: p > 0.5, mono: true, size, anchor: "middle",
-  }); // prettier-ignore
+    fill: colours.named.ink,
+    alpha: 0.32 + 0.68 * p,
+    bold: p > 0.5,
+    mono: true,
+    size,
+    anchor: "middle",
+  });
 }
 
 /**

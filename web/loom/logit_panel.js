@@ -20,7 +20,16 @@ export class LogitPanel {
     this.sum = el("div", { class: "share sum", id: "sum" }, el("span", {}, "sum"), el("i"), el("b"), el("b"));
     this.logit = el("div", { class: "share sum", id: "logit" }, el("span", {}, "logit"), el("i"), el("b"), el("b"));
     const how = "The last norm divides by what it divided the whole stream by, so that the parts add up.";
-    this.element = el("section", {}, this.title, this.head, this.rows, this.sum, this.logit, el("p", { class: "soft" }, how)); // prettier-ignore
+    this.element = el(
+      "section",
+      {},
+      this.title,
+      this.head,
+      this.rows,
+      this.sum,
+      this.logit,
+      el("p", { class: "soft" }, how),
+    );
   }
 
   /** @param {Facts} facts */
@@ -38,13 +47,22 @@ export class LogitPanel {
     say(this.head.children[3], second < 0 ? "" : `ahead of ${desk.name(second)}`);
     const rows = own.map((share, i) => ({ ...share, ahead: share.amount - other[i].amount }));
     const largest = Math.max(...rows.map(({ ahead, amount }) => Math.abs(second < 0 ? amount : ahead))) || 1;
-    const make = () => el("div", { class: "share" }, el("button", { class: "link" }), el("i", { class: "bar both" }, el("i")), el("b"), el("b")); // prettier-ignore
+    const make = () =>
+      el(
+        "div",
+        { class: "share" },
+        el("button", { class: "link" }),
+        el("i", { class: "bar both" }, el("i")),
+        el("b"),
+        el("b"),
+      );
     each(this.rows, rows, make, (row, { name, amount, ahead, layer, head }) => {
       const [label, bar, value, lead] = /** @type {HTMLElement[]} */ ([...row.children]);
       say(label, name);
       label.onclick = () => this.go(layer, head, name);
       const x = onScale(second < 0 ? amount : ahead, largest);
-      /** @type {HTMLElement} */ (bar.firstElementChild).style.cssText = `left:${x < 0 ? 50 + 50 * x : 50}%;width:${50 * Math.abs(x)}%;background:${desk.colours.signed(x)}`; // prettier-ignore
+      /** @type {HTMLElement} */ (bar.firstElementChild).style.cssText =
+        `left:${x < 0 ? 50 + 50 * x : 50}%;width:${50 * Math.abs(x)}%;background:${desk.colours.signed(x)}`;
       numberIn(value, amount, logits[first]);
       numberIn(lead, second < 0 ? NaN : ahead, largest);
     });
@@ -64,7 +82,10 @@ export class LogitPanel {
   go(layer, head, name) {
     const { stages } = this.desk.study;
     const mlp = name.includes("MLP");
-    const find = stages.findIndex((one) => one.layer === layer && (one.kind === "both" || (layer < 0 ? one.kind === name : mlp === (one.kind === "mlp")))); // prettier-ignore
+    const find = stages.findIndex(
+      (one) =>
+        one.layer === layer && (one.kind === "both" || (layer < 0 ? one.kind === name : mlp === (one.kind === "mlp"))),
+    );
     const fallback = layer < 0 ? 0 : stages.length - 1;
     this.desk.select({ stage: find < 0 ? fallback : find, part: head ?? 0 });
   }

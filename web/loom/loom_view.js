@@ -24,7 +24,16 @@ export class LoomView {
     this.canvas = el("canvas", { class: "figure" });
     this.room = el("div", { class: "room" }, this.canvas);
     this.tip = el("div", { class: "tip", hidden: true }, el("b"), el("p"), el("p"));
-    this.element = el("div", { class: "loom", tabindex: 0, role: "application", "aria-label": "The loom: arrow keys go from position to position and from stage to stage" }, this.room); // prettier-ignore
+    this.element = el(
+      "div",
+      {
+        class: "loom",
+        tabindex: 0,
+        role: "application",
+        "aria-label": "The loom: arrow keys go from position to position and from stage to stage",
+      },
+      this.room,
+    );
     this.shuttle = -1;
     this.slide = { from: 0, to: -1, began: 0 };
     this.still = matchMedia("(prefers-reduced-motion: reduce)");
@@ -44,16 +53,29 @@ export class LoomView {
     const tokens = Math.max(...facts.solution.ids.map((id) => desk.name(id).length));
     const threads = facts.strands.length > 1 ? facts.strands : [];
     this.layout = layoutOf({
-      T: facts.solution.ids.length, stages: desk.study.stages.length, mode: facts.mode, units: facts.units, width, height,
-      dials: facts.strands.some(({ kind }) => kind === "dial"), letters: tokens, selected: state.position,
-      nameLetters: Math.max(0, ...threads.map(({ name, reading }) => name.length + (reading.kind === "ballast" ? 2 : 0))),
-    }); // prettier-ignore
+      T: facts.solution.ids.length,
+      stages: desk.study.stages.length,
+      mode: facts.mode,
+      units: facts.units,
+      width,
+      height,
+      dials: facts.strands.some(({ kind }) => kind === "dial"),
+      letters: tokens,
+      selected: state.position,
+      nameLetters: Math.max(
+        0,
+        ...threads.map(({ name, reading }) => name.length + (reading.kind === "ballast" ? 2 : 0)),
+      ),
+    });
     this.room.style.width = `${Math.max(width, this.layout.width)}px`;
     this.room.style.height = `${Math.max(height, this.layout.height)}px`;
     if (this.slide.to !== state.stage) this.moveTo(state.stage);
     if (this.followed !== `${state.position},${state.stage}`) this.follow();
     this.paint();
-    this.canvas.setAttribute("aria-label", `${facts.solution.ids.length} positions, ${desk.study.stages.length} stages`);
+    this.canvas.setAttribute(
+      "aria-label",
+      `${facts.solution.ids.length} positions, ${desk.study.stages.length} stages`,
+    );
   }
 
   /** @param {number} stage */
@@ -92,7 +114,9 @@ export class LoomView {
     if (!scene) return;
     const { clientWidth: width, clientHeight: height, scrollLeft: x, scrollTop: y } = this.element;
     const [a, b] = [x + scene.layout.gutter - 60, x + width + 60];
-    scene.columns = scene.columns.filter((t) => scene.layout.left[t] < b && scene.layout.left[t] + scene.layout.widths[t] > a); // prettier-ignore
+    scene.columns = scene.columns.filter(
+      (t) => scene.layout.left[t] < b && scene.layout.left[t] + scene.layout.widths[t] > a,
+    );
     drawFigure(onCanvas(fitted(this.canvas, width, height)), scene, { x, y, width, height });
   }
 
@@ -103,13 +127,21 @@ export class LoomView {
     if (!facts || !layout || layout.left.length !== facts.solution.ids.length) return undefined;
     const { edits } = desk.state;
     return {
-      ...facts, stages: desk.study.stages, state: desk.state, layout, colours: desk.colours, hover: desk.hovered,
-      columns: facts.solution.ids.map((_, t) => t), shuttle: Math.max(0, this.shuttle),
-      names: (token) => desk.name(token), isWrong: (t) => desk.isWrong(t),
+      ...facts,
+      stages: desk.study.stages,
+      state: desk.state,
+      layout,
+      colours: desk.colours,
+      hover: desk.hovered,
+      columns: facts.solution.ids.map((_, t) => t),
+      shuttle: Math.max(0, this.shuttle),
+      names: (token) => desk.name(token),
+      isWrong: (t) => desk.isWrong(t),
       isOut: ({ layer, head, to = 0, from = 0 }) =>
         edits.length > 0 &&
-        (has(desk.state, address(withoutHead(layer, head))) || has(desk.state, address(withoutEdge(layer, head, to, from)))),
-    }; // prettier-ignore
+        (has(desk.state, address(withoutHead(layer, head))) ||
+          has(desk.state, address(withoutEdge(layer, head, to, from)))),
+    };
   }
 
   /** @param {MouseEvent} event */
@@ -135,8 +167,10 @@ export class LoomView {
     const { position, stage } = cellAt(layout, x, y);
     desk.select({
       ...(position >= 0 ? { position } : {}),
-      ...(stage >= 0 && event.offsetY > layout.header ? { stage, part: stage === desk.state.stage ? desk.state.part : 0 } : {}),
-    }); // prettier-ignore
+      ...(stage >= 0 && event.offsetY > layout.header
+        ? { stage, part: stage === desk.state.stage ? desk.state.part : 0 }
+        : {}),
+    });
   }
 
   /** @param {MouseEvent} event */
@@ -150,11 +184,23 @@ export class LoomView {
     if (!look || !scene) return;
     const { ids } = scene.solution;
     const name = (/** @type {number} */ t) => `${quoted(this.desk.name(ids[t]))} (${t})`;
-    each(this.tip, [0, 1, 2], () => el("p"), (row, i) => {
-      const words = this.desk.note("heads", `${look.layer}.${look.head}`);
-      say(row, [`head ${look.layer}.${look.head}`, words, `${name(look.to)} looks at ${name(look.from)}, ${percent(look.p)}`][i]);
-      row.hidden = i === 1 && !words;
-    }); // prettier-ignore
+    each(
+      this.tip,
+      [0, 1, 2],
+      () => el("p"),
+      (row, i) => {
+        const words = this.desk.note("heads", `${look.layer}.${look.head}`);
+        say(
+          row,
+          [
+            `head ${look.layer}.${look.head}`,
+            words,
+            `${name(look.to)} looks at ${name(look.from)}, ${percent(look.p)}`,
+          ][i],
+        );
+        row.hidden = i === 1 && !words;
+      },
+    );
     const { innerWidth, innerHeight } = window;
     this.tip.style.left = `${Math.max(8, Math.min(event.clientX + 14, innerWidth - 290))}px`;
     this.tip.style.top = `${Math.min(event.clientY + 16, innerHeight - 110)}px`;

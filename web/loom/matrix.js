@@ -32,7 +32,13 @@ export class Matrix {
     this.table = el("table", { class: "matrix" });
     this.picture = el("canvas", { class: "large", onclick: (event) => this.pick(event) });
     this.one = el("div", { class: "one" });
-    this.element = el("details", { open: true, ontoggle: () => this.view && this.show(this.view) }, this.title, el("div", { class: "scroll" }, this.table, this.picture), this.one); // prettier-ignore
+    this.element = el(
+      "details",
+      { open: true, ontoggle: () => this.view && this.show(this.view) },
+      this.title,
+      el("div", { class: "scroll" }, this.table, this.picture),
+      this.one,
+    );
     /** @type {MatrixView | undefined} */
     this.view = undefined;
     this.picked = [0, 0];
@@ -56,7 +62,12 @@ export class Matrix {
     this.picture.hidden = small;
     if (small) this.showTable(view);
     else this.showPicture(view);
-    each(this.one, small ? [] : [this.picked], () => this.row(), (row, at) => this.showOne(row, at)); // prettier-ignore
+    each(
+      this.one,
+      small ? [] : [this.picked],
+      () => this.row(),
+      (row, at) => this.showOne(row, at),
+    );
   }
 
   /** @param {MatrixView} view */
@@ -198,11 +209,15 @@ export class Matrix {
     const [n, m] = [rows.length, columns.length];
     const size = Math.max(2, Math.min(8, Math.floor(330 / m)));
     const context = fitted(this.picture, m * size, Math.min(n, 400) * size);
-    const [first, largest] = [place(now.shape, [...fixed, ...Array(now.shape.length - fixed.length).fill(0)]), sizeOf(view)]; // prettier-ignore
+    const [first, largest] = [
+      place(now.shape, [...fixed, ...Array(now.shape.length - fixed.length).fill(0)]),
+      sizeOf(view),
+    ];
     for (let i = 0; i < Math.min(n, 400); i++) {
       for (let j = 0; j < m; j++) {
         const value = now.data[first + i * m + j];
-        context.fillStyle = value === 0 ? colours.named.paper : colours.signed(Math.sign(value) * symlog(value, largest));
+        context.fillStyle =
+          value === 0 ? colours.named.paper : colours.signed(Math.sign(value) * symlog(value, largest));
         context.fillRect(j * size, i * size, size, size);
       }
     }
@@ -215,7 +230,10 @@ export class Matrix {
     if (!this.view) return;
     const { rows, columns } = this.view;
     const size = Math.max(2, Math.min(8, Math.floor(330 / columns.length)));
-    this.picked = [Math.min(rows.length - 1, Math.floor(event.offsetY / size)), Math.min(columns.length - 1, Math.floor(event.offsetX / size))]; // prettier-ignore
+    this.picked = [
+      Math.min(rows.length - 1, Math.floor(event.offsetY / size)),
+      Math.min(columns.length - 1, Math.floor(event.offsetX / size)),
+    ];
     this.show(this.view);
   }
 
@@ -250,8 +268,7 @@ function sizeOf({ was }) {
  * @param {number} value
  * @param {number} largest
  */
-const symlog = (value, largest) =>
-  Math.min(1, Math.log1p((1e3 * Math.abs(value)) / largest) / Math.log1p(1e3));
+const symlog = (value, largest) => Math.min(1, Math.log1p((1e3 * Math.abs(value)) / largest) / Math.log1p(1e3));
 
 /** @param {number} x */
 const rounded = (x) => Number(x.toPrecision(5));

@@ -23,7 +23,18 @@ export class Panel {
     this.part = new PartPanel(desk);
     const [stream, logit, table] = [new StreamPanel(desk), new LogitPanel(desk), new TableView(desk)];
     this.parts = [this.part, stream, logit, table];
-    this.element = el("aside", { class: "panel", "aria-label": "Selected position and stage" }, this.live, this.edits, this.title, this.part.element, stream.element, logit.element, this.part.weights, table.element); // prettier-ignore
+    this.element = el(
+      "aside",
+      { class: "panel", "aria-label": "Selected position and stage" },
+      this.live,
+      this.edits,
+      this.title,
+      this.part.element,
+      stream.element,
+      logit.element,
+      this.part.weights,
+      table.element,
+    );
   }
 
   /** @param {Facts} facts */

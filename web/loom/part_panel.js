@@ -31,7 +31,12 @@ export class PartPanel {
     this.matrices = el("div", { class: "matrices" });
     const head = el("div", { class: "about" }, this.tabs, this.out);
     this.element = el("section", {}, head, this.words, this.looks, this.pattern, this.neurons);
-    this.weights = el("section", { class: "weights" }, el("h3", {}, "Weights: drag, type, or step with ↑ ↓"), this.matrices);
+    this.weights = el(
+      "section",
+      { class: "weights" },
+      el("h3", {}, "Weights: drag, type, or step with ↑ ↓"),
+      this.matrices,
+    );
     /** @type {Matrix[]} */
     this.kept = [];
   }
@@ -47,7 +52,11 @@ export class PartPanel {
     this.words.hidden = !words;
     const removable = heads > 0 || stage.kind === "position";
     this.out.hidden = !removable && !hasNeurons(stage);
-    const name = heads ? `head ${stage.layer}.${part}` : stage.kind === "position" ? "the positions" : `MLP ${stage.layer}`; // prettier-ignore
+    const name = heads
+      ? `head ${stage.layer}.${part}`
+      : stage.kind === "position"
+        ? "the positions"
+        : `MLP ${stage.layer}`;
     const isOut = has(desk.state, address(this.removal()));
     say(this.out, isOut ? `put ${name} back` : `take ${name} out`);
     this.out.setAttribute("aria-pressed", String(isOut));
@@ -77,7 +86,8 @@ export class PartPanel {
     const { layer } = desk.stage;
     const make = () => {
       const tab = el("button", { role: "tab", onclick: () => desk.select({ part: Number(tab.dataset.head) }) });
-      const hover = (/** @type {boolean} */ on) => () => desk.hover(on ? { layer: desk.stage.layer, head: Number(tab.dataset.head) } : null); // prettier-ignore
+      const hover = (/** @type {boolean} */ on) => () =>
+        desk.hover(on ? { layer: desk.stage.layer, head: Number(tab.dataset.head) } : null);
       for (const event of ["mouseenter", "focus"]) tab.addEventListener(event, hover(true));
       for (const event of ["mouseleave", "blur"]) tab.addEventListener(event, hover(false));
       return tab;
@@ -110,10 +120,19 @@ export class PartPanel {
     const row = pattern.data.subarray((part * T + position) * S, (part * T + position + 1) * S);
     const best = [...row.keys()].sort((a, b) => Math.abs(row[b]) - Math.abs(row[a])).slice(0, 4);
     const seen = best.filter((s) => Math.abs(row[s]) >= LEAST_LOOK);
-    const said = seen.map((s) => `${quoted(desk.name(solution.ids[s]))} (${s}) ${desk.config.attention === "softmax" || desk.config.attention === "hard" ? percent(row[s]) : number(row[s], 3)}`); // prettier-ignore
+    const said = seen.map(
+      (s) =>
+        `${quoted(desk.name(solution.ids[s]))} (${s}) ${desk.config.attention === "softmax" || desk.config.attention === "hard" ? percent(row[s]) : number(row[s], 3)}`,
+    );
     const unused = used[layer]?.[part] ? "" : "; it adds nothing";
-    say(this.looks, said.length ? `looks at ${said.join(", ")}${unused}` : `looks at many, at none for ${percent(LEAST_LOOK)}`); // prettier-ignore
-    this.pattern.setAttribute("aria-label", `Pattern of head ${layer}.${part}. Position ${position} ${this.looks.textContent}`);
+    say(
+      this.looks,
+      said.length ? `looks at ${said.join(", ")}${unused}` : `looks at many, at none for ${percent(LEAST_LOOK)}`,
+    );
+    this.pattern.setAttribute(
+      "aria-label",
+      `Pattern of head ${layer}.${part}. Position ${position} ${this.looks.textContent}`,
+    );
     drawPattern(this.pattern, this.view(pattern));
   }
 
@@ -124,12 +143,16 @@ export class PartPanel {
     const { position, part } = desk.state;
     const { solution } = /** @type {Facts} */ (desk.facts);
     return {
-      pattern, head: part, position, colours: desk.colours, causal: desk.config.causal,
+      pattern,
+      head: part,
+      position,
+      colours: desk.colours,
+      causal: desk.config.causal,
       tokens: solution.ids.map((id) => desk.name(id)),
       room: Math.min(340, this.element.clientWidth || 340),
       isOut: (/** @type {number} */ to, /** @type {number} */ from) =>
         desk.state.edits.length > 0 && has(desk.state, address(withoutEdge(layer, part, to, from))),
-    }; // prettier-ignore
+    };
   }
 
   /** @param {MouseEvent} event */
@@ -171,10 +194,15 @@ export class PartPanel {
     const [now, was] = [at(solution.values), at(before.values)];
     const order = [...Array(F).keys()];
     const isOut = (/** @type {number} */ f) => has(desk.state, address(withoutNeuron(layer, f)));
-    if (F > MOST_NEURONS) order.sort((a, b) => Number(isOut(b)) - Number(isOut(a)) || Math.abs(now[b]) - Math.abs(now[a])); // prettier-ignore
-    const largest = before.values.get(`${layer}.mlp_post`)?.data.reduce((most, one) => Math.max(most, Math.abs(one)), 0) || 1; // prettier-ignore
+    if (F > MOST_NEURONS)
+      order.sort((a, b) => Number(isOut(b)) - Number(isOut(a)) || Math.abs(now[b]) - Math.abs(now[a]));
+    const largest =
+      before.values.get(`${layer}.mlp_post`)?.data.reduce((most, one) => Math.max(most, Math.abs(one)), 0) || 1;
     const make = () => {
-      const button = el("button", { class: "out", onclick: () => desk.update(toggled(desk.state, withoutNeuron(desk.stage.layer, Number(button.dataset.neuron)))) }); // prettier-ignore
+      const button = el("button", {
+        class: "out",
+        onclick: () => desk.update(toggled(desk.state, withoutNeuron(desk.stage.layer, Number(button.dataset.neuron)))),
+      });
       return el("div", { class: "bar-row" }, el("span"), el("i", { class: "bar" }, el("i")), el("b"), button);
     };
     each(this.neurons, order.slice(0, MOST_NEURONS), make, (row, f) => {
@@ -182,7 +210,7 @@ export class PartPanel {
       say(name, `neuron ${f}`);
       const share = Math.min(1, Math.abs(now[f]) / largest);
       const fill = /** @type {HTMLElement} */ (bar.firstElementChild);
-      fill.style.cssText = `left:0;width:${100 * share}%;background:${desk.colours.signed(Math.sign(now[f]) * Math.max(0.3, share))}`; // prettier-ignore
+      fill.style.cssText = `left:0;width:${100 * share}%;background:${desk.colours.signed(Math.sign(now[f]) * Math.max(0.3, share))}`;
       say(value, number(now[f]));
       value.classList.toggle("changed", Math.abs(now[f] - was[f]) > 1e-9 * largest);
       button.dataset.neuron = String(f);
@@ -227,7 +255,12 @@ function matricesOf(desk, { model, solution }) {
   if (hasHeads(stage)) {
     wanted.push([`${at}W_Q`, [state.part], D, K], [`${at}W_K`, [group], D, K], [`${at}W_V`, [group], D, K]);
     wanted.push([`${at}W_O`, [state.part], K, D]);
-    for (const [name, h] of /** @type {[string, number][]} */ ([["b_Q", state.part], ["b_K", group], ["b_V", group]])) wanted.push([at + name, [h], ["bias"], K]); // prettier-ignore
+    for (const [name, h] of /** @type {[string, number][]} */ ([
+      ["b_Q", state.part],
+      ["b_K", group],
+      ["b_V", group],
+    ]))
+      wanted.push([at + name, [h], ["bias"], K]);
     wanted.push([`${at}b_O`, [], ["bias"], D]);
   }
   if (hasNeurons(stage)) {

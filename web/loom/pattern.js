@@ -39,7 +39,8 @@ export function drawPattern(canvas, view) {
     const until = causal ? to + 1 : S;
     for (let from = 0; from < until; from++) {
       const p = pattern.data[(head * T + to) * S + from];
-      context.fillStyle = p < 0 ? colours.signed(p) : p < 0.004 ? colours.named.line : colours.attention(Math.min(1, p));
+      context.fillStyle =
+        p < 0 ? colours.signed(p) : p < 0.004 ? colours.named.line : colours.attention(Math.min(1, p));
       context.fillRect(edge + from * size, edge + to * size, size - gap, size - gap);
       if (isOut(to, from)) cross(context, edge + from * size, edge + to * size, size, colours.named.ink);
     }

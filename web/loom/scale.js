@@ -39,7 +39,7 @@ export const scalesOf = (values) =>
   values.map((stages) => {
     let most = 0;
     for (const stage of stages) for (const one of stage) most = Math.max(most, Math.abs(one));
-      return most > 1e-9 ? most : 1;
+    return most > 1e-9 ? most : 1;
   });
 
 /**

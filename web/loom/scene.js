@@ -70,7 +70,14 @@ export function factsOf({ model: original, stages, readings }, state, solution, 
   const values = solution === before ? base : threaded(solution, strands, stages);
   const used = usedHeads(before, config);
   return {
-    model, solution, before, mode, strands, values, base, used,
+    model,
+    solution,
+    before,
+    mode,
+    strands,
+    values,
+    base,
+    used,
     units: mode === "threads" ? columnWidth(strands) : 4,
     scales: scalesOf(base),
     seen: mode === "ladder" ? ladder(model, solution, stages) : [],
@@ -78,7 +85,7 @@ export function factsOf({ model: original, stages, readings }, state, solution, 
     looks: looksOf(solution, stages, used, config.causal),
     next: predictions(solution),
     nextBefore: predictions(before),
-  }; // prettier-ignore
+  };
 }
 
 /**
@@ -104,7 +111,8 @@ function additions({ values }, { added, site }) {
   const [part, stream] = [values.get(added ?? ""), values.get(site)];
   if (!part || !stream) return [];
   const [T, D] = stream.shape;
-  const length = (/** @type {Float64Array} */ data, /** @type {number} */ t) => Math.hypot(...data.subarray(t * D, (t + 1) * D)); // prettier-ignore
+  const length = (/** @type {Float64Array} */ data, /** @type {number} */ t) =>
+    Math.hypot(...data.subarray(t * D, (t + 1) * D));
   return Array.from({ length: T }, (_, t) => length(part.data, t) / (length(stream.data, t) || 1));
 }
 

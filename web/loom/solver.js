@@ -64,7 +64,9 @@ export class AdaptiveSolver {
   solve(prompt, edits, done, failed) {
     if (this.slow > 1) this.worker ??= Background.start(this.setup);
     if (this.worker) {
-      return this.worker.ask("solve", { prompt, edits }, (found) => found.error ? failed(found.error) : done(found.before, found.solution)); // prettier-ignore
+      return this.worker.ask("solve", { prompt, edits }, (found) =>
+        found.error ? failed(found.error) : done(found.before, found.solution),
+      );
     }
     const began = performance.now();
     const { before, solution } = this.pair.solve(prompt, edits);

@@ -29,8 +29,16 @@ const STEPS = 200; // that can be undone
  */
 export const start = (text) =>
   Object.freeze({
-    text, position: -1, stage: -1, part: 0, view: "auto", ballast: false, edits: [], past: [], future: [],
-  }); // prettier-ignore
+    text,
+    position: -1,
+    stage: -1,
+    part: 0,
+    view: "auto",
+    ballast: false,
+    edits: [],
+    past: [],
+    future: [],
+  });
 
 /** @param {Edit} edit */
 export const address = ({ what, at }) => (at.length ? `${what}[${at}]` : what);
@@ -148,7 +156,10 @@ export function fromFragment(state, hash, fits) {
   const fields = Object.fromEntries(hash.replace(/^#/, "").split("&").map(parted));
   const at = (fields.at ?? "").split(",").map(Number);
   const [position, stage, part] = at.length === 3 && at.every(Number.isInteger) ? at : [-1, -1, 0];
-  const edits = (fields.edits ?? "").split(";").flatMap((text) => readEdit(text) ?? []).filter(fits); // prettier-ignore
+  const edits = (fields.edits ?? "")
+    .split(";")
+    .flatMap((text) => readEdit(text) ?? [])
+    .filter(fits);
   const view = fields.view === "threads" || fields.view === "ladder" ? fields.view : state.view;
   return { ...state, text: fields.in ?? state.text, position, stage, part: Math.max(0, part), view, edits };
 }

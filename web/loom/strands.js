@@ -96,8 +96,14 @@ function strandsOfOne(reading, stages) {
   if (kind === "word" && !reading.points.length) return [];
   const name = (/** @type {number} */ i) => (k > 1 && kind === "thread" ? `${reading.name} ${i + 1}` : reading.name);
   return Array.from({ length: kind === "thread" ? k : 1 }, (_, index) => ({
-    kind, name: name(index), reading, index, stages: where, slot: 0, width: WIDTH[kind],
-  })); // prettier-ignore
+    kind,
+    name: name(index),
+    reading,
+    index,
+    stages: where,
+    slot: 0,
+    width: WIDTH[kind],
+  }));
 }
 
 /**

@@ -36,7 +36,17 @@ export class StreamPanel {
     this.key = el("p", { class: "soft" });
     this.next = el("div", { class: "rows" });
     this.nextTitle = el("h3");
-    this.element = el("section", {}, this.title, this.told, this.rows, this.folded, this.key, this.nextTitle, this.next); // prettier-ignore
+    this.element = el(
+      "section",
+      {},
+      this.title,
+      this.told,
+      this.rows,
+      this.folded,
+      this.key,
+      this.nextTitle,
+      this.next,
+    );
   }
 
   /** @param {Facts} facts */
@@ -46,9 +56,15 @@ export class StreamPanel {
     say(this.title, "The stream here, direction by direction");
     this.title.hidden = this.key.hidden = !has;
     say(this.key, "Bar: now, on the direction’s own scale. Tick: before this stage. Bold: changed by your edits.");
-    const make = () => el("div", { class: "bar-row" }, el("span"), el("i", { class: "bar both" }, el("i"), el("u")), el("b")); // prettier-ignore
+    const make = () =>
+      el("div", { class: "bar-row" }, el("span"), el("i", { class: "bar both" }, el("i"), el("u")), el("b"));
     const show = (/** @type {HTMLElement} */ row, /** @type {Row} */ one) => this.bar(row, one);
-    each(this.rows, rows.filter(({ ballast }) => !ballast), make, show); // prettier-ignore
+    each(
+      this.rows,
+      rows.filter(({ ballast }) => !ballast),
+      make,
+      show,
+    );
     const ballast = rows.filter((row) => row.ballast);
     each(this.ballast, ballast, make, show);
     this.folded.hidden = !ballast.length;
@@ -107,12 +123,16 @@ export class StreamPanel {
     say(this.nextTitle, last ? "What it predicts" : "What it would predict from here (logit lens)");
     const logits = lens(model, rowOf(stream, desk.state.position)).data;
     const p = probabilities(logits);
-    const best = Array.from(logits.keys()).sort((a, b) => logits[b] - logits[a]).slice(0, MOST); // prettier-ignore
-    const make = () => el("div", { class: "bar-row" }, el("span", { class: "token" }), el("i", { class: "bar" }, el("i")), el("b")); // prettier-ignore
+    const best = Array.from(logits.keys())
+      .sort((a, b) => logits[b] - logits[a])
+      .slice(0, MOST);
+    const make = () =>
+      el("div", { class: "bar-row" }, el("span", { class: "token" }), el("i", { class: "bar" }, el("i")), el("b"));
     each(this.next, best, make, (row, token) => {
       const [label, bar, value] = /** @type {HTMLElement[]} */ ([...row.children]);
       say(label, desk.name(token));
-      /** @type {HTMLElement} */ (bar.firstElementChild).style.cssText = `left:0;width:${100 * p[token]}%;background:${desk.colours.named.blue}`; // prettier-ignore
+      /** @type {HTMLElement} */ (bar.firstElementChild).style.cssText =
+        `left:0;width:${100 * p[token]}%;background:${desk.colours.named.blue}`;
       say(value, `${percent(p[token])} · ${number(logits[token])}`);
       value.title = `probability ${p[token]}, logit ${logits[token]}`;
     });
@@ -129,7 +149,9 @@ function rowsOf(desk, { solution, before }) {
   const { stages, readings } = desk.study;
   const { position, stage } = desk.state;
   const { site } = stages[stage];
-  const shown = readings.filter((one) => (one.kind === "number" || one.kind === "ballast") && holds(one, site) && one.vectors.length <= 4); // prettier-ignore
+  const shown = readings.filter(
+    (one) => (one.kind === "number" || one.kind === "ballast") && holds(one, site) && one.vectors.length <= 4,
+  );
   return shown.flatMap((reading) => {
     const at = (/** @type {import("./compute.js").Solution} */ run, /** @type {number} */ s) => {
       const stream = run.values.get(stages[s]?.site ?? "");
@@ -140,8 +162,13 @@ function rowsOf(desk, { solution, before }) {
     const words = reading.points.length && now.length === 1 ? valueName(reading, now) : "";
     return now.map((one, i) => ({
       name: now.length > 1 ? `${reading.name} ${i + 1}` : reading.name,
-      now: one, before: earlier[i], usual: usual[i], scale: scale[i], words, ballast: reading.kind === "ballast",
-    })); // prettier-ignore
+      now: one,
+      before: earlier[i],
+      usual: usual[i],
+      scale: scale[i],
+      words,
+      ballast: reading.kind === "ballast",
+    }));
   });
 }
 

@@ -132,10 +132,16 @@ export function onSvg(width, height) {
       add("path", { d: `M${joined([x, y])}C${joined(rest)}`, "stroke-linecap": "round" }, ink),
     text(x, y, text, { fill, size = 12, bold, mono, anchor = "start", turn = 0, alpha = 1 }) {
       const given = {
-        x: short(x), y: short(y), fill, "font-size": size, "text-anchor": anchor,
-        "font-weight": bold ? 600 : "", "font-family": mono ? MONO : SANS, opacity: alpha < 1 ? short(alpha) : "",
+        x: short(x),
+        y: short(y),
+        fill,
+        "font-size": size,
+        "text-anchor": anchor,
+        "font-weight": bold ? 600 : "",
+        "font-family": mono ? MONO : SANS,
+        opacity: alpha < 1 ? short(alpha) : "",
         transform: turn ? `rotate(${turn} ${short(x)} ${short(y)})` : "",
-      }; // prettier-ignore
+      };
       parts.push(`<text${attributes(given)}>${escaped(text)}</text>`);
     },
     window(x, y, w, h, dx, dy, draw) {

@@ -14,7 +14,12 @@ export class TableView {
   constructor(desk) {
     this.desk = desk;
     this.table = el("table", { class: "values" });
-    this.element = el("details", { class: "table", id: "table", ontoggle: () => desk.facts && this.show(desk.facts) }, el("summary", {}, "All positions at this stage, as a table"), el("div", { class: "scroll" }, this.table)); // prettier-ignore
+    this.element = el(
+      "details",
+      { class: "table", id: "table", ontoggle: () => desk.facts && this.show(desk.facts) },
+      el("summary", {}, "All positions at this stage, as a table"),
+      el("div", { class: "scroll" }, this.table),
+    );
   }
 
   /** @param {Facts} facts */
@@ -23,12 +28,27 @@ export class TableView {
     const { desk } = this;
     const { solution, next } = facts;
     const columns = this.columns(facts);
-    const rows = solution.ids.map((id, t) => [`${t}`, desk.name(id), ...columns.map(({ at }) => at(t)), desk.name(next[t].token)]); // prettier-ignore
+    const rows = solution.ids.map((id, t) => [
+      `${t}`,
+      desk.name(id),
+      ...columns.map(({ at }) => at(t)),
+      desk.name(next[t].token),
+    ]);
     const all = [["", "token", ...columns.map(({ name }) => name), "predicts"], ...rows];
-    each(this.table, all, () => el("tr"), (tr, cells, i) => {
-      tr.toggleAttribute("aria-current", i === desk.state.position + 1);
-      each(tr, cells, () => el(i ? "td" : "th"), (cell, text) => say(cell, text)); // prettier-ignore
-    }); // prettier-ignore
+    each(
+      this.table,
+      all,
+      () => el("tr"),
+      (tr, cells, i) => {
+        tr.toggleAttribute("aria-current", i === desk.state.position + 1);
+        each(
+          tr,
+          cells,
+          () => el(i ? "td" : "th"),
+          (cell, text) => say(cell, text),
+        );
+      },
+    );
   }
 
   /**
@@ -41,13 +61,21 @@ export class TableView {
     if (mode === "ladder") {
       const stream = solution.values.get(site);
       const seen = stream ? seenAt(model, stream) : [];
-      return [{ name: "would predict", at: (t) => this.desk.name(seen[t].token) }, { name: "probability", at: (t) => number(seen[t].p, 3) }]; // prettier-ignore
+      return [
+        { name: "would predict", at: (t) => this.desk.name(seen[t].token) },
+        { name: "probability", at: (t) => number(seen[t].p, 3) },
+      ];
     }
     return strands.flatMap((strand, j) => {
       const k = strand.kind === "thread" ? 1 : strand.reading.vectors.length;
       const row = (/** @type {number} */ t) => Array.from(values[j][s].subarray(t * k, (t + 1) * k));
       if (!strand.stages[s]) return [];
-      return [{ name: strand.name, at: (t) => (strand.kind === "thread" ? number(row(t)[0]) : valueName(strand.reading, row(t))) }]; // prettier-ignore
+      return [
+        {
+          name: strand.name,
+          at: (t) => (strand.kind === "thread" ? number(row(t)[0]) : valueName(strand.reading, row(t))),
+        },
+      ];
     });
   }
 }

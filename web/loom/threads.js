@@ -57,7 +57,8 @@ function drawThread(surface, scene, t, j) {
       const w = broad(from);
       surface.rect(x - w / 2, y, w, end - y, { fill: scene.colours.signed(from) });
     } else swelling(surface, scene, x, piece, broad);
-    if (Math.abs(was - to) > 1e-6 && Math.abs(broad(was) - broad(to)) > 0.5) contour(surface, scene, x, y, end, broad(was));
+    if (Math.abs(was - to) > 1e-6 && Math.abs(broad(was) - broad(to)) > 0.5)
+      contour(surface, scene, x, y, end, broad(was));
   }
 }
 
@@ -153,7 +154,13 @@ function drawWhole(surface, scene, t, j) {
       const name = valueName(strand.reading, now);
       surface.rect(x - 14, y - 9, 28, 18, { fill: colours.named.paper }, 4);
       const fill = name === "nothing" ? colours.named.faint : colours.named.ink;
-      surface.text(x, y + 4, name === "nothing" ? "·" : name.slice(0, 5), { fill, size: 11, mono: true, anchor: "middle", bold: big }); // prettier-ignore
+      surface.text(x, y + 4, name === "nothing" ? "·" : name.slice(0, 5), {
+        fill,
+        size: 11,
+        mono: true,
+        anchor: "middle",
+        bold: big,
+      });
     }
   }
 }

@@ -128,7 +128,7 @@ function strongLook(surface, { colours, state }, look, course, out) {
   const size = Math.min(1, Math.abs(look.p));
   const stroke = out ? colours.named.faint : colours.named.blue;
   const chosen = state.stage === look.stage && state.part === look.head;
-  const alpha = out ? 0.9 : (chosen ? 1 : 0.8) * Math.max(0.35, Math.min(1, 0.5 + look.weight)); // prettier-ignore
+  const alpha = out ? 0.9 : (chosen ? 1 : 0.8) * Math.max(0.35, Math.min(1, 0.5 + look.weight));
   surface.curve(course, { stroke, alpha, width: out ? 1.5 : 1 + 3.2 * size, dash: out ? [4, 5] : [] });
   surface.circle(course[0], course[1], 2 + 3 * size, { fill: stroke, alpha });
 }

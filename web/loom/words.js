@@ -22,10 +22,18 @@ export function number(x, digits = 4) {
   if (!Number.isFinite(x)) return Number.isNaN(x) ? "not a number" : x > 0 ? "∞" : "−∞";
   const size = Math.abs(x);
   const short =
-    size === 0 ? "0"
-    : size >= 1e5 || size < 1e-3 ? x.toExponential(Math.max(1, digits - 2)).replace(/\.?0+e/, "e").replace("e+", "e")
-    : String(Number(x.toPrecision(size >= 1000 ? Math.max(digits, 5) : digits))); // prettier-ignore
-  return short.replace("-", "−").replace(/e−?/, (sign) => (sign === "e" ? "e" : "e−")).replace("e-", "e−");
+    size === 0
+      ? "0"
+      : size >= 1e5 || size < 1e-3
+        ? x
+            .toExponential(Math.max(1, digits - 2))
+            .replace(/\.?0+e/, "e")
+            .replace("e+", "e")
+        : String(Number(x.toPrecision(size >= 1000 ? Math.max(digits, 5) : digits)));
+  return short
+    .replace("-", "−")
+    .replace(/e−?/, (sign) => (sign === "e" ? "e" : "e−"))
+    .replace("e-", "e−");
 }
 
 /**

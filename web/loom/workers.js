@@ -78,7 +78,8 @@ export function serve(self) {
     }
     let found;
     try {
-      found = kind === "exam" ? markAll(model, question.pairs, question.edits) : pair.solve(question.prompt, question.edits); // prettier-ignore
+      found =
+        kind === "exam" ? markAll(model, question.pairs, question.edits) : pair.solve(question.prompt, question.edits);
     } catch (error) {
       found = { error: messageOf(error) };
     }
