@@ -1,6 +1,6 @@
 /**
- * The desk: holds the state, computes what follows from it, and tells every part of the page to show it. What is shown is
- * always one run: an input that cannot be read leaves the last good one, with a line that says why.
+ * The desk: holds the state, computes what follows from it, and tells every part of the page to show it. What is shown
+ * is always one run: an input that cannot be read leaves the last good one, with a line that says why.
  *
  * @typedef {import("./state.js").State} State
  * @typedef {import("./state.js").Edit} Edit
