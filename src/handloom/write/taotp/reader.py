@@ -39,7 +39,8 @@ Named = dict[tuple[str, str], Array]
 Sizes = dict[str, int]
 
 # name in the language → name of the array, and its shape in letters: V tokens, N positions, D model, H heads, K head,
-# F hidden neurons, G heads with keys and values, E experts, whose letters are in EXPERTS. P and out_emb are here the other way round.
+# F hidden neurons, G heads with keys and values, E experts (EXPERTS has their letters).
+# P and out_emb are here the other way round.
 TABLES = {
     "tok_emb": ("W_E", "VD"),
     "pos_emb": ("W_pos", "ND"),
