@@ -77,7 +77,8 @@ def test_untrained_gates_that_tell_the_rule_say_nothing(no_training, monkeypatch
     assert conclude(experts, seeds=1).verdict == "says nothing"
 
 
-def test_training_lowers_the_loss_below_that_of_a_guess():
+def test_training_lowers_the_loss_below_that_of_a_guess(monkeypatch):
+    monkeypatch.setattr(experts, "STEPS", (60, 60))
     lab, table = Lab(), experts.random_tables(4, Lab())
     config = Config(vocab=12, block=12, d_model=16, layers=1, heads=2, d_head=8, tied=False, d_ff=4, experts=8)
     ids, targets = experts.draw(table, lab.rng(1), 64)
@@ -85,4 +86,4 @@ def test_training_lowers_the_loss_below_that_of_a_guess():
         np.nanmean(experts.losses(model, ids, targets))
         for model in (experts.untrained(config, lab), experts.trained(config, table, lab))
     )
-    assert after < 0.9 * np.log(4) < before
+    assert after < 0.97 * np.log(4) < before

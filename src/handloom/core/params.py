@@ -6,14 +6,14 @@
                  "b_Q": (H, K),    "b_K": (G, K),    "b_V": (G, K),    "b_O": (D,),
                  "ln2": {"w": (D,), "b": (D,)},
                  "W_gate": (D, F), "W_in": (D, F), "W_out": (F, D),
-                 "b_gate": (F,),   "b_in": (F,),   "b_out": (D,)}, ...],     with experts W_gate (D, E), b_gate (E,),
-                                                                             W_in (E, D, F), b_in (E, F), W_out (E, F, D)
+                 "b_gate": (F,),   "b_in": (F,),   "b_out": (D,)}, ...],
      "ln_final": {"w": (D,), "b": (D,)},
      "W_U": (D, V), "b_U": (V,)}
 
-G is H, unless heads share keys and values. Arrays that a Config does not use are absent: no W_U when tied, no W_pos
-unless positions are a table, no W_gate and b_gate unless gated or with experts, no `b`s without biases, no norm in front of (or behind)
-a sublayer that has no heads or no neurons. Such a sublayer computes only its output bias.
+G is H, unless heads share keys and values. With experts W_gate is (D, E), W_in (E, D, F), W_out (E, F, D), b_gate (E,)
+and b_in (E, F). Arrays that a Config does not use are absent: no W_U when tied, no W_pos unless positions are a table,
+no W_gate and b_gate unless gated or with experts, no `b`s without biases, no norm in front of (or behind) a sublayer
+that has no heads or no neurons. Such a sublayer computes only its output bias.
 
 `flatten` names each array by its path, `layers.0.W_Q`; these are the names in a model file.
 """

@@ -7,9 +7,9 @@ if there is one. Same sites, same edits.
 
 It differs from the reference only in method: queries, keys and values come out of one matrix product, attention is
 PyTorch's fused kernel unless its scores or pattern are wanted, keys and values that heads share are not repeated, and
-the product with W_O sums over heads. All experts are computed, and those not chosen multiplied by 0, as there: at the
-sizes of this workbench one product of matrices takes less time than sorting positions by expert. Hard attention has no gradient through its pattern: that is constant almost
-everywhere.
+the product with W_O sums over heads. All experts are computed and those not chosen multiplied by 0, as there, which
+needs no sorting of positions by expert but as much time as a dense MLP of all their neurons. Hard attention has no
+gradient through its pattern: that is constant almost everywhere.
 """
 
 import ctypes

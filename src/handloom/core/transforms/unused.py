@@ -16,8 +16,9 @@ def drop_unused(model: Model) -> Model:
     """Fewer heads and neurons: as many as the layer that uses most of them.
 
     A head is unused if its values or W_O are zero, a neuron if what it writes, it reads or its gate reads is zero
-    (every activation keeps zero); with experts, if the neurons of its number are in all of them. Heads that share keys and values stay or go together. Always exact. With post norm,
-    or without skips, at least one stays, for a layer without any has no norm there and leaves the stream as it is."""
+    (every activation keeps zero); of experts, if this is so of the neuron of that number in all of them. Heads that
+    share keys and values stay or go together. Always exact. With post norm, or without skips, at least one stays, for a
+    layer without any has no norm there and leaves the stream as it is."""
     config, layers = model.config, model.params["layers"]
     if not layers:
         return model
@@ -51,7 +52,7 @@ def used_neurons(config: Config, layer: Flat) -> Array:
     used: Array = np.any(layer["W_out"], axis=-1)
     for W, b in (("W_in", "b_in"), ("W_gate", "b_gate"))[: 1 + config.gated]:
         used = used & (np.any(layer[W], axis=-2) | (layer.get(b, layer[W][..., 0, :]) != 0))
-    return used.any(0) if config.experts else used
+    return np.asarray(used.any(0)) if config.experts else used
 
 
 def in_front(chosen: list[int], count: int) -> list[int]:

@@ -34,7 +34,7 @@ CLAIM = Claim(
     full=0.5,
 )
 EXPERTS, NEURONS, TOP = 16, 8, 2  # E, F and k
-SIZES = {"vocab": 20, "block": 12, "d_model": 24, "layers": 3, "heads": 2, "d_head": 12}
+SIZES: dict[str, Any] = {"vocab": 20, "block": 12, "d_model": 24, "layers": 3, "heads": 2, "d_head": 12}
 ROWS = 5
 EXACT = 1e-12  # of the largest logit
 NAMES = {
