@@ -39,7 +39,8 @@ Named = dict[tuple[str, str], Array]
 Sizes = dict[str, int]
 
 # name in the language → name of the array, and its shape in letters: V tokens, N positions, D model, H heads, K head,
-# F hidden neurons, G heads with keys and values. P and out_emb are here the other way round.
+# F hidden neurons, G heads with keys and values, E experts (EXPERTS has their letters).
+# P and out_emb are here the other way round.
 TABLES = {
     "tok_emb": ("W_E", "VD"),
     "pos_emb": ("W_pos", "ND"),
@@ -60,12 +61,13 @@ LAYER = {
     **{f"b{name}": (f"b_{name}", "GK") for name in "KV"},
     "bP": ("b_O", "D"),
 }
+EXPERTS = {"MG": "DE", "bG": "E", "M1": "EDF", "b1": "EF", "M2": "EFD"}
 TURNED = ("W_O", "W_U")
 NORMS = {"ln1": "ln1", "ln2": "ln2", "lnf": "ln_final"}
 WORDS = ("tokens", "separator", "bos", "eos", "pad")
 KNOWN = (*TABLES, "layers", "lnf", "block_size", *WORDS, "config", "dtype", "notes")
 SIZES = {"V": "vocabulary", "N": "block_size", "D": "d_model", "H": "heads", "K": "d_head", "F": "d_ff"}
-SIZES |= {"G": "kv_heads"}
+SIZES |= {"G": "kv_heads", "E": "experts"}
 
 DECIDED = ("vocab", "block", "d_model", "layers", "tied")  # by the other entries
 
@@ -154,7 +156,7 @@ def gather(entries: Entries) -> tuple[Named, Named, Config]:
     settled: Entries = {"vocab": sizes["V"], "block": sizes["N"], "d_model": sizes["D"], "layers": len(layers)}
     settled |= {SIZES[letter]: sizes.get(letter, 0) for letter in "HKF"} | BOOK
     settled |= {"tied": "out_emb" not in entries, "biases": biases(given, norms)}
-    settled |= {"gated": any("MG" in layer for layer in layers)}
+    settled |= {"gated": not sizes.get("E") and any("MG" in layer for layer in layers)}
     return given, norms, Config.from_json(settled | config)
 
 
@@ -162,6 +164,7 @@ def tables(at: str, into: str, entries: Entries, known: dict[str, tuple[str, str
     """The arrays among some entries, turned our way."""
     for name, (target, letters) in known.items():
         if name in entries:
+            letters = EXPERTS.get(name, letters) if sizes.get("E") else letters
             letters = letters if sizes.get("G") else letters.replace("G", "H")
             array = fit(at + name, numbers(at + name, entries[name]), letters, sizes)
             yield (at + name, into + target), np.swapaxes(array, -1, -2) if target in TURNED and array.size else array
@@ -214,8 +217,8 @@ def does_nothing(target: str, array: Array) -> bool:
 
 
 def why_not(target: str, config: Config) -> str:
-    if target.endswith("_gate") and not config.gated:
-        return "the config has no gated MLPs"
+    if target.endswith("_gate") and not (config.gated or config.experts):
+        return "the config has neither gated MLPs nor experts"
     if target == "W_pos":
         return f"the config has positions {config.positions!r}"
     if target.endswith(".w") or (target.endswith(".b") and "norm" in config.biases):

@@ -34,6 +34,7 @@ def written(model: Model) -> Iterator[tuple[str, str]]:
     entries = book_entries(model)
     config, vocab, defaults = model.config, model.vocab, Vocab.numbers(model.config.vocab)
     shared = {"heads": config.heads, "kv_heads": config.kv_heads} if config.kv_heads else {}
+    shared |= {name: getattr(config, name) for name in ("experts", "top", "d_ff")} if config.experts else {}
     implied = gather(entries | {"config": shared})[2]
     different = shared | {
         f.name: value for f in fields(Config) if (value := getattr(config, f.name)) != getattr(implied, f.name)
