@@ -14,7 +14,8 @@ from importlib.resources import files
 from handloom.view.svg.drawing import Drawing, as_svg, clean
 
 BROAD = 640  # pixels from which on a picture scrolls instead of being shrunk
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
+RUNS = "'unsafe-inline' 'wasm-unsafe-eval'"  # the page's own scripts, and the kernel of engine.js
+POLICY = f"default-src 'none'; style-src 'unsafe-inline'; script-src {RUNS}; img-src data:"
 
 
 def page(title: str, body: str, scripts: Iterable[str] = (), wide: bool = False) -> str:
