@@ -22,7 +22,7 @@ def dimension_names(model: Model) -> list[str]:
     return names if any(names) else []
 
 
-def token_names(model: Model) -> list[str]:
+def quoted_tokens(model: Model) -> list[str]:
     return [short(repr(token)) for token in model.vocab.tokens]
 
 

@@ -15,7 +15,7 @@ from handloom.core import Config, HandloomError, Model, Vocab
 from handloom.core import params as parameters
 from handloom.core.arrays import Array
 from handloom.core.files import as_path, write_atomically
-from handloom.write.taotp.comments import dimension_names, layer_words, token_names
+from handloom.write.taotp.comments import dimension_names, layer_words, quoted_tokens
 from handloom.write.taotp.factoring import common_factor, entries, factored, literal, plain_length, same
 from handloom.write.taotp.literals import pack
 from handloom.write.taotp.notes import note_text, strings
@@ -111,7 +111,7 @@ class Page:
 
     def __init__(self, model: Model) -> None:
         self.model, self.dtype = model, model.dtype
-        self.directions, self.tokens = dimension_names(model), token_names(model)
+        self.directions, self.tokens = dimension_names(model), quoted_tokens(model)
         named = {first: name for name, (first, end) in directions_of(dict(model.notes)).items() if end - first == 1}
         self.named = named if len(named) == len(set(named.values())) else {}
         self.counts = tuple(dict.fromkeys((model.config.vocab, model.config.block)))
