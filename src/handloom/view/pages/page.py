@@ -6,7 +6,7 @@ The style sheet, `style.css`, has light and dark colours, and everything fits a 
 notebook shows in the same style.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -15,6 +15,10 @@ from handloom.view.svg.drawing import Drawing, as_svg, clean
 
 BROAD = 640  # pixels from which on a picture scrolls instead of being shrunk
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
+LIVE_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline' 'wasm-unsafe-eval'; worker-src blob:; "
+    "img-src data: blob:"
+)
 
 
 def page(title: str, body: str, scripts: Iterable[str] = (), wide: bool = False) -> str:
@@ -26,6 +30,18 @@ def page(title: str, body: str, scripts: Iterable[str] = (), wide: bool = False)
         f'<title>{line(title)}</title><meta name="viewport" content="width=device-width, initial-scale=1">'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
         f'<style>\n{asset("style.css")}</style></head>\n<body class="{look}">\n{body}\n{run}</body></html>\n'
+    )
+
+
+def live_skeleton(title: str, data: Mapping[str, str], look: str, script: str) -> str:
+    """A page that a script builds in `#loom` from blocks of JSON, each of which HTML can hold as it is. The script may
+    compile WebAssembly and start workers that it holds itself; it may ask nothing of the network."""
+    blocks = "".join(f'<script type="application/json" id="{name}">{text}</script>\n' for name, text in data.items())
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<title>{line(title)}</title><meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<meta http-equiv="Content-Security-Policy" content="{LIVE_POLICY}"><style>\n{look}</style></head>\n'
+        f'<body>\n<main id="loom"></main>\n{blocks}<script>\n{script}</script>\n</body></html>\n'
     )
 
 
