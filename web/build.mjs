@@ -1,9 +1,10 @@
-// Builds what pages carry: web/engine.js and all it imports as one script, which defines `handloom`.
+// Builds what pages carry, each with all it imports as one script: web/engine.js, which defines `handloom`, and
+// web/page.js, which shows a model.
 //
-//     node build.mjs                  the script, into src/handloom/view/pages
+//     node build.mjs                  the scripts, into src/handloom/view/pages
 //     node build.mjs --kernel         engine/kernel.wasm.js from engine/kernel.c; needs clang-14 and lld-14
 //
-// The name of a folder behind it is where the file goes instead. Built files are committed, so that installing handloom
+// The name of a folder behind it is where the files go instead. Built files are committed, so that installing handloom
 // needs neither Node nor clang.
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
@@ -27,23 +28,26 @@ function kernelModule() {
   return `/** kernel.c, compiled by build.mjs. */\nexport const KERNEL =\n  "${text}";\n`;
 }
 
-/** Bundle the engine into a folder. */
-async function bundle(folder) {
+/** Bundle an entry and all it imports into one script; with a name, the script defines it. */
+async function bundle(entry, outfile, globalName) {
   const esbuild = await import("esbuild");
   await esbuild.build({
-    entryPoints: [join(HERE, "engine.js")],
-    outfile: join(folder, "engine.js"),
+    entryPoints: [join(HERE, entry)],
+    outfile,
     bundle: true,
     minify: true,
     format: "iife",
-    globalName: "handloom",
+    globalName,
     target: "es2022",
     charset: "ascii",
-    banner: { js: "// Built from web/engine.js by `make web`: change that." },
+    banner: { js: `// Built from web/${entry} by \`make web\`: change that.` },
   });
 }
 
 const isKernel = process.argv[2] === "--kernel";
 const folder = process.argv[isKernel ? 3 : 2];
 if (isKernel) writeFileSync(join(folder ?? join(HERE, "engine"), "kernel.wasm.js"), kernelModule());
-else await bundle(folder ?? PAGES);
+else {
+  await bundle("engine.js", join(folder ?? PAGES, "engine.js"), "handloom");
+  await bundle("page.js", join(folder ?? PAGES, "live.js"));
+}
