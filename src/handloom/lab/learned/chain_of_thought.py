@@ -41,7 +41,7 @@ Run = Callable[[Ids], Ids]  # the running states of an input
 
 
 def run(lab: Lab) -> Finding:
-    bits, total = lab.pick((16, 200), (24, 600))
+    bits, total = lab.pick((12, 150), (24, 600))
     curves, models = {}, {}
     for done, kind in enumerate(KINDS):
         training = trained(parity(bits, kind), lab, total)
@@ -77,14 +77,15 @@ def trained(task: Task, lab: Lab, steps: int) -> Training:
     return train(
         task,
         steps=steps,
-        every=steps // lab.pick(5, 10),
+        every=steps // lab.pick(2, 10),
         samples=lab.pick(200, 500),
         layers=2,
-        batch=64,
-        rate=1e-3,
+        width=lab.pick(32, 64),
+        batch=lab.pick(32, 64),
+        rate=lab.pick(3e-3, 1e-3),
         schedule="cosine",
         seed=lab.seed,
-        count=lab.pick(10_000, 40_000),
+        count=lab.pick(3_000, 40_000),
     )
 
 

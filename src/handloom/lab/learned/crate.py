@@ -36,7 +36,7 @@ NOISE = 0.35
 
 
 def run(lab: Lab) -> Finding:
-    steps = lab.pick(250, 1500)
+    steps = lab.pick(60, 1500)
     glyphs = lab.rng(1).random((CLASSES, SIDE, SIDE)) < 0.5
     test = pictures(glyphs, 2_000, lab.rng(2))
     crate, before, usual = (

@@ -45,7 +45,7 @@ Look = tuple[int, float, Array, Array]  # step, loss, logits (p, p, V), embeddin
 
 
 def run(lab: Lab) -> Finding:
-    most = lab.pick(300, 3500)
+    most = lab.pick(50, 3500)
     sums = all_sums(lab)
     looks, model = trained(sums, DECAY, most, lab)
     shares = logit_shares(looks[-1][2][..., :MODULUS])

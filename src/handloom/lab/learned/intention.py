@@ -35,7 +35,7 @@ KINDS = ("least-squares", "linear", "softmax")
 
 
 def run(lab: Lab) -> Finding:
-    sizes, steps = lab.pick((8,), (4, 8, 16)), lab.pick(600, 2500)
+    sizes, steps = lab.pick((8,), (4, 8, 16)), lab.pick(100, 2500)
     errors: dict[str, list[float]] = {name: [] for name in ("ridge", *KINDS)}
     for i, examples in enumerate(sizes):
         test = questions(lab.rng(examples), 4_000, examples)
@@ -82,7 +82,7 @@ def trained_error(kind: str, examples: int, steps: int, test: Prompts, lab: Lab)
     config = prompt_config(2 * D, examples, kind, d_head=D, ridge=RIDGE)
 
     def trained(rate: float, count: int) -> float:
-        model = fit(config, lambda rng: questions(rng, 256, examples), count, lab.seed, rate, start=1.0)
+        model = fit(config, lambda rng: questions(rng, lab.pick(128, 256), examples), count, lab.seed, rate, start=1.0)
         return mean_square(answers(model, test.rows) - test.asked)
 
     return trained(min(RATES, key=lambda rate: trained(rate, steps // 3)), steps)

@@ -96,7 +96,7 @@ def trained(lab: Lab) -> Model:
         d_head=width // 4,
         d_ff=4 * width,
     )
-    settings = Settings(steps=lab.pick(3000, 2500), rate=lab.pick(4e-3, 2e-3), schedule="cosine", seed=lab.seed)
+    settings = Settings(steps=lab.pick(1000, 2500), rate=lab.pick(4e-3, 2e-3), schedule="cosine", seed=lab.seed)
     for step in steps(config, lambda rng: batch_of(rng, batch), settings):
         lab.progress(step.number, settings.steps)
         if step.number == settings.steps:

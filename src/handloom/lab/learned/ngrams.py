@@ -48,7 +48,7 @@ Chains = Callable[[np.random.Generator, int], Array]  # transition probabilities
 
 
 def run(lab: Lab) -> Finding:
-    most = lab.pick(900, 2000)
+    most = lab.pick(200, 2000)
     runs = {"two": watched(2, any_chains, most, lab), "one": watched(1, any_chains, most, lab)}
     if not lab.quick:
         runs["even"] = watched(2, even_chains, most, lab)
@@ -114,7 +114,11 @@ def watched(layers: int, chains: Chains, most: int, lab: Lab) -> dict[str, Any]:
     known = strategies(rows)
     looks = set(np.geomspace(1, most, LOOKS).astype(int).tolist())
     found: dict[str, Any] = {"steps": [], **{name: [] for name in ORDER}}
-    for step in steps(config, partial(draw, chains), Settings(steps=most, rate=2e-3, seed=lab.seed)):
+    for step in steps(
+        config,
+        partial(draw, chains, rows=lab.pick(32, 64)),
+        Settings(steps=most, rate=lab.pick(4e-3, 2e-3), seed=lab.seed),
+    ):
         if step.number in looks:
             predicted = log_probabilities(step.model(), rows)
             found["steps"].append(step.number)

@@ -60,7 +60,7 @@ def run(lab: Lab) -> Finding:
     start = demonstrated(lab)
     learned = reward_model(comparisons(lab, shuffled=False), lab)
     nothing = reward_model(comparisons(lab, shuffled=True), lab)
-    count = lab.pick(35, 150)
+    count = lab.pick(12, 150)
     runs: dict[str, dict[str, list[float]]] = {}
     for name, reward, kl in (
         ("bound", learned, 0.5),
@@ -145,7 +145,7 @@ def reward_model(pairs: tuple[Array, Array], lab: Lab) -> Scores:
 def optimised(start: Model, reward: Scores, kl: float, count: int, lab: Lab) -> dict[str, list[float]]:
     """Step three: PPO; of each batch √KL, the reward it is given, the gold reward, and the shares of its strings that
     obey and that are well-formed."""
-    settings = PolicySettings(steps=count, batch=128, rate=5e-4, kl=kl, longest=LENGTH, seed=lab.seed)
+    settings = PolicySettings(steps=count, batch=lab.pick(64, 128), rate=5e-4, kl=kl, longest=LENGTH, seed=lab.seed)
     found: dict[str, list[float]] = {"distance": [], "reward": [], "gold": [], "obedient": [], "formed": []}
     for step in improve(start, lambda strings: reward(strings.ids.reshape(-1, LENGTH + 1)), settings):
         strings = step.strings.ids.reshape(-1, LENGTH + 1)

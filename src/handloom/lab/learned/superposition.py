@@ -37,7 +37,7 @@ KEPT = 0.25  # squared length from which on a feature counts as stored
 
 
 def run(lab: Lab) -> Finding:
-    total, stored = lab.pick(1_500, 5_000), {}
+    total, stored = lab.pick(300, 5_000), {}
     for done, bent in enumerate((True, False)):
         weights = best(trained(FEATURES, DIMENSIONS, DENSITIES, total, lab.seed, bent))
         stored[bent] = [float((one**2).sum() / DIMENSIONS) for one in weights]

@@ -96,8 +96,8 @@ class Attention(nn.Module):
 
 
 def run(lab: Lab) -> Finding:
-    lengths = [length for length in LATCHES if length <= lab.pick(40, 160)]
-    steps, batch = lab.pick((150, 32), (400, 64))
+    lengths = [length for length in LATCHES if length <= lab.pick(20, 160)]
+    steps, batch = lab.pick((75, 32), (400, 64))
     falls, longest = {}, {}
     for done, name in enumerate(NETWORKS):
         falls[name] = gradient_norms(network(name, DISTANCES, lab.seed), lab.seed)
