@@ -31,7 +31,7 @@ MORE = 1e-6  # than nothing, at two standard errors
 def run(lab: Lab) -> Finding:
     weights = taught(lab)
     lab.progress(1, 10)
-    two = against_one_ply(lab, weights, lab.pick(80, 1_000))
+    two = against_one_ply(lab, weights, lab.pick(120, 1_000))
     lab.progress(9, 10)
     fooled = against_one_ply(lab, weights, lab.pick(24, 100), worst=True)
     same = play_match(network_player(weights), network_player(weights), lab.pick(20, 100), lab.seed)
@@ -50,7 +50,7 @@ def taught(lab: Lab) -> Array:
     """The weights of a network after games against itself."""
     rng = lab.rng(0)
     weights = first_weights(HIDDEN, rng)
-    for games, rate in lab.pick([(600, 0.3)], [(10_000, 0.3), (10_000, 0.1)]):
+    for games, rate in lab.pick([(800, 0.3)], [(10_000, 0.3), (10_000, 0.1)]):
         learn(weights, Learning(games, rate), rng)
     return weights
 

@@ -86,7 +86,7 @@ class Exam:
 
 
 def run(lab: Lab) -> Finding:
-    size = lab.pick(Size(4, 300, 250, simulations=40, wide=128), Size(22, 1800, 1900))
+    size = lab.pick(Size(2, 300, 250, simulations=40, wide=128), Size(22, 1800, 1900))
     exam = held_out(solve(), lab.pick(200, 1000), lab.rng(1))
     games, raw, guided = [], [], []
     for generation, net in enumerate(generations(lab, size, exam)):

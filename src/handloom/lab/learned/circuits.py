@@ -111,15 +111,15 @@ def sensitivity(circuit: Circuit, bits: Array) -> float:
 def accuracy(circuit: Circuit, share: int, lab: Lab, foreign: bool = False) -> float:
     training = train(
         circuit_task(circuit, share, foreign),
-        steps=lab.pick(80, 1_000),
-        every=lab.pick(80, 1_000),
+        steps=lab.pick(40, 1_000),
+        every=lab.pick(40, 1_000),
         samples=lab.pick(100, 500),
         layers=2,
         batch=lab.pick(32, 64),
         rate=2e-3,
         schedule="cosine",
         seed=lab.seed,
-        count=lab.pick(1_000, 40_000),
+        count=lab.pick(500, 40_000),
     )
     assert training.evaluation is not None
     return float(training.evaluation.success or 0.0)

@@ -119,7 +119,7 @@ def trained(lab: Lab) -> Model:
     config = Config(
         vocab=INPUTS + LABELS, block=2 * PAIRS, d_model=48, layers=2, heads=4, d_head=12, d_ff=96, tied=False
     )
-    most = lab.pick(200, 2000)
+    most = lab.pick(100, 2000)
     for step in steps(config, draw, Settings(steps=most, rate=2e-3, schedule="cosine", seed=lab.seed)):
         lab.progress(step.number, most)
     model: Model = step.model()

@@ -104,7 +104,7 @@ def watched(depth: int, hops: Sequence[int], lab: Lab) -> tuple[dict[str, Any], 
     inputs, targets = draw(hops, lab.rng(1), 256)
     found: dict[str, Any] = {"steps": [], **{str(k): [] for k in hops}}
     rows = lab.pick(32, 64)
-    settings = Settings(steps=lab.pick(300, 1600), rate=lab.pick(2e-3, 1e-3), seed=lab.seed)
+    settings = Settings(steps=lab.pick(200, 1600), rate=lab.pick(2e-3, 1e-3), seed=lab.seed)
     for step in steps(config, partial(draw, hops, rows=rows), settings):
         if step.number % 100 == 0:
             model = step.model()

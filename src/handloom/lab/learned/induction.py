@@ -45,7 +45,7 @@ SOLVED = 0.3  # nats
 
 
 def run(lab: Lab) -> Finding:
-    most = lab.pick(300, 3000)
+    most = lab.pick(200, 3000)
     two, model = watched(2, most, lab)
     one: dict[str, Any] = {"loss": [], "scores": []} if lab.quick else watched(1, most, lab)[0]
     least = two["loss"][-1]

@@ -116,7 +116,7 @@ def doubt(prompts: Array) -> Array:
 
 def trained(lab: Lab) -> Model:
     config = Config(vocab=LETTERS, block=LENGTH, d_model=32, layers=2, heads=4, d_head=8, d_ff=64, tied=False)
-    most, rows = lab.pick((300, 32), (4000, 128))
+    most, rows = lab.pick((150, 32), (4000, 128))
     for step in steps(
         config, partial(draw, rows=rows), Settings(steps=most, rate=3e-3, schedule="cosine", seed=lab.seed)
     ):

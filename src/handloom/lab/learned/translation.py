@@ -62,7 +62,7 @@ def name_of(kind: str, reverse: bool) -> str:
 
 def learned(kind: str, reverse: bool, lab: Lab) -> dict[str, list[float]]:
     """Loss per word and sentences right, held out, by step."""
-    steps = lab.pick(40, 800)
+    steps = lab.pick(60, 800)
     training = train(
         language_pair(lab.seed, reverse, lab.pick((4, 6), (6, 9))),
         kind=kind,
