@@ -33,7 +33,7 @@ CLAIM = Claim(
     source="Tesauro 1995",
     seed="Mehlig",
     number="−0.25 points per game against masters after 300,000 games (from memory)",
-    quick=8,
+    quick=9,
     full=120,
 )
 GAIN = 0.3  # points per game over the early network, at two standard errors
@@ -49,7 +49,7 @@ def run(lab: Lab) -> Finding:
     if lab.judge is not None:
         check_judge(lab.judge)
     early: Stage = lab.pick((1_500, 0.3), (3_000, 0.3))
-    later: list[Stage] = lab.pick([(300, 0.3), (700, 0.3)], [(17_000, 0.3), (20_000, 0.1), (20_000, 0.03)])
+    later: list[Stage] = lab.pick([(1_000, 0.3)], [(17_000, 0.3), (20_000, 0.1), (20_000, 0.03)])
     first, *networks = trained(lab, [early, *later])
     lab.progress(4, 10)
     chance = [] if lab.quick else trained(lab, [early, early], coin=True)

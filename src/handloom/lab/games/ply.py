@@ -22,7 +22,7 @@ CLAIM = Claim(
     source="Tesauro 1995",
     seed="Mehlig",
     number="better than one ply",
-    quick=10,
+    quick=7,
     full=90,
 )
 MORE = 1e-6  # than nothing, at two standard errors

@@ -32,7 +32,7 @@ CLAIM = Claim(
     papers=("2210.10749",),
     seed="Hsu and Moitra",
     number="O(log T) layers, O(1) if solvable; brittle",
-    quick=7,
+    quick=1.5,
     full=95,
 )
 LENGTH = 16  # T

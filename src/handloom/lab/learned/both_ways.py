@@ -23,7 +23,7 @@ CLAIM = Claim(
     papers=("1506.00019", "1609.08144"),
     seed="Mehlig",
     number="100 % and 50 %",
-    quick=5,
+    quick=2.5,
     full=20,
 )
 LENGTH, REACH, WIDTH = 12, 2, 32

@@ -32,7 +32,7 @@ CLAIM = Claim(
     papers=("2201.11903", "2410.08633"),
     seed="Hsu and Moitra",
     number="parity: exponentially many steps without a chain of thought, one with it",
-    quick=5,
+    quick=2.5,
     full=43,
 )
 KINDS = {"steps": "with running states", "none": "without", "dots": "dots in their place"}

@@ -32,7 +32,7 @@ CLAIM = Claim(
     papers=("2309.06979",),
     seed="Hsu and Moitra",
     number="all gates shown: learnable",
-    quick=9,
+    quick=3,
     full=67,
 )
 INPUTS, GATES = 16, 24

@@ -27,7 +27,7 @@ CLAIM = Claim(
     papers=("2005.14165",),
     seed="Bukatin",
     number="same question, other examples, other answer",
-    quick=5,
+    quick=2,
     full=10,
 )
 INPUTS, LABELS, PAIRS = 8, 4, 16

@@ -131,9 +131,9 @@ def watched(world: World, names: Array, lab: Lab) -> tuple[list[Look], Model]:
     config = Config(
         vocab=START + 1, block=4, d_model=width, layers=layers, heads=4, d_head=width // 4, d_ff=4 * width, tied=False
     )
-    most = lab.pick(250, 3_000)
+    most = lab.pick(150, 3_000)
     rows = strings(names, world.facts[names])
-    looks, at = [], set(np.geomspace(30, most, lab.pick(3, 9)).astype(int).tolist())
+    looks, at = [], set(np.geomspace(30, most, lab.pick(2, 9)).astype(int).tolist())
 
     def batch(rng: np.random.Generator) -> tuple[Array, Array]:
         some = rows[rng.integers(0, len(rows), 64)]

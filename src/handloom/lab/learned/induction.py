@@ -36,7 +36,7 @@ CLAIM = Claim(
     papers=("2209.11895", "2408.14332"),
     seed="Bukatin",
     number="a phase change; none with one layer",
-    quick=5,
+    quick=3,
     full=30,
 )
 LETTERS, LENGTH, STRETCH = 64, 64, (16, 33)  # the stretch that is repeated: from 16 to 32 letters

@@ -29,7 +29,7 @@ CLAIM = Claim(
     papers=("2309.05858",),
     seed="Bukatin",
     number="least squares in the forward pass (no number)",
-    quick=10,
+    quick=4,
     full=60,
 )
 D, T, ROOM = 5, 12, 15

@@ -39,7 +39,7 @@ CLAIM = Claim(
     papers=("2203.02155", "2210.10760"),
     seed="Wagner",
     number="1.3B preferred to 175B (from memory); gold reward rises, then falls with √KL",
-    quick=9,
+    quick=11,
     full=28,
 )
 LENGTH, ONES, BEST, NEAR = (

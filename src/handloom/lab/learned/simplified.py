@@ -30,7 +30,7 @@ CLAIM = Claim(
     papers=("2311.01906",),
     seed="Bukatin",
     number="no loss a step, 15 % fewer parameters",
-    quick=10,
+    quick=4,
     full=70,
 )
 LETTERS, LENGTH, STRETCH = 16, 40, (6, 19)

@@ -27,7 +27,7 @@ CLAIM = Claim(
     papers=("2209.10652",),
     seed="Bukatin",
     number="features per dimension rise from 1 (from memory)",
-    quick=5,
+    quick=3.5,
     full=20,
 )
 FEATURES, DIMENSIONS = 20, 5

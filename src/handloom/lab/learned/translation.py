@@ -28,7 +28,7 @@ CLAIM = Claim(
     papers=("1409.3215",),
     seed="Mehlig",
     number="BLEU 25.9, reversed 30.6 (from memory)",
-    quick=8,
+    quick=5,
     full=60,
 )
 WORDS = 10  # nouns, and as many adjectives
@@ -68,11 +68,11 @@ def learned(kind: str, reverse: bool, lab: Lab) -> dict[str, list[float]]:
         kind=kind,
         steps=steps,
         every=steps // lab.pick(2, 8),
-        samples=lab.pick(40, 300),
+        samples=lab.pick(20, 300),
         batch=lab.pick(32, 64),
         rate=5e-3 if kind == "lstm" else 2e-3,
         seed=lab.seed,
-        count=lab.pick(2_000, 20_000),
+        count=lab.pick(1_000, 20_000),
         d_ff=128,
         layers=1,
     )

@@ -52,7 +52,7 @@ CLAIM = Claim(
     papers=("2205.05862",),
     seed="Bukatin",
     number="under 15 % of the parameters trained",
-    quick=8,
+    quick=6,
     full=60,
 )
 T = 24  # tokens of a string
