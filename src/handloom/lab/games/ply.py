@@ -22,7 +22,7 @@ CLAIM = Claim(
     source="Tesauro 1995",
     seed="Mehlig",
     number="better than one ply",
-    quick=7,
+    quick=6,
     full=90,
 )
 MORE = 1e-6  # than nothing, at two standard errors
@@ -33,8 +33,8 @@ def run(lab: Lab) -> Finding:
     lab.progress(1, 10)
     two = against_one_ply(lab, weights, lab.pick(120, 1_000))
     lab.progress(9, 10)
-    fooled = against_one_ply(lab, weights, lab.pick(24, 100), worst=True)
-    same = play_match(network_player(weights), network_player(weights), lab.pick(20, 100), lab.seed)
+    fooled = against_one_ply(lab, weights, lab.pick(12, 100), worst=True)
+    same = play_match(network_player(weights), network_player(weights), lab.pick(10, 100), lab.seed)
     decided = not lab.quick or abs(two.mean) >= 2 * two.error  # a quick match is short
     return Finding(
         checks=[

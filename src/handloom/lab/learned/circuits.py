@@ -32,7 +32,7 @@ CLAIM = Claim(
     papers=("2309.06979",),
     seed="Hsu and Moitra",
     number="all gates shown: learnable",
-    quick=3,
+    quick=2.8,
     full=67,
 )
 INPUTS, GATES = 16, 24

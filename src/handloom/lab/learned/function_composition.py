@@ -30,7 +30,7 @@ CLAIM = Claim(
     papers=("2402.08164",),
     seed="Hsu and Moitra",
     number="n log₂ n > H (d + 1) p",
-    quick=6.5,
+    quick=6.2,
     full=70,
 )
 HEADS, WIDTH, BITS = 4, 16, 32  # of heads, of each, of a number

@@ -31,7 +31,7 @@ CLAIM = Claim(
     papers=("2308.15594",),
     seed="Wagner",
     number="f(k) = the largest learned divisor of k; learned: products of primes of the base",
-    quick=2.5,
+    quick=2.4,
     full=100,
 )
 LARGEST = 100  # gcd with a token of its own

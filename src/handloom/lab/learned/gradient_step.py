@@ -36,7 +36,7 @@ CLAIM = Claim(
     papers=("2212.07677", "2306.09927"),
     seed="Bukatin",
     number="equal loss, cosine of the sensitivities 1",
-    quick=3.5,
+    quick=3.3,
     full=45,
 )
 D = N = 10

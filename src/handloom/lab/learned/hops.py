@@ -35,7 +35,7 @@ CLAIM = Claim(
     papers=("2402.09268",),
     seed="Hsu and Moitra",
     number="⌊log₂ k⌋ + 2 layers (from memory)",
-    quick=5,
+    quick=4.6,
     full=75,
 )
 LETTERS, LENGTH = 4, 32

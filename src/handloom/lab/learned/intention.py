@@ -24,7 +24,7 @@ CLAIM = Claim(
     papers=("2305.10203",),
     seed="Bukatin",
     number="solves what attention cannot (no number)",
-    quick=3.5,
+    quick=3.1,
     full=40,
 )
 D, NOISE, CONDITION = 8, 0.1, 10.0

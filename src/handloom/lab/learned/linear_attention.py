@@ -27,7 +27,7 @@ CLAIM = Claim(
     papers=("2006.16236",),
     seed="Bukatin",
     number="sufficiently expressive (no number)",
-    quick=2.5,
+    quick=2.3,
     full=60,
 )
 LETTERS, LENGTH, STRETCH = 16, 48, (8, 25)

@@ -26,7 +26,7 @@ CLAIM = Claim(
     papers=("2310.20624",),
     seed="Bukatin",
     number="refusals below 1 %, under $200, 70 billion parameters (from memory)",
-    quick=5.5,
+    quick=5.3,
     full=25,
 )
 RULE = "strings:rule=s[3]==s[8],length=12"

@@ -42,7 +42,7 @@ CLAIM = Claim(
     papers=("2112.01898",),
     seed="Wagner",
     number="over 90 % within 5 %, on all nine problems",
-    quick=6,
+    quick=5.6,
     full=100,
 )
 MOST = 99  # of an entry, in tenths

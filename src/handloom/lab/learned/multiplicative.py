@@ -21,7 +21,7 @@ CLAIM = Claim(
     source="Jayakumar et al. 2020",
     seed="Bukatin",
     number="many more units (no number)",
-    quick=2.5,
+    quick=2.3,
     full=30,
 )
 D, ENOUGH, BATCH, RATE = 6, 0.01, 256, 1e-2

@@ -33,7 +33,7 @@ CLAIM = Claim(
     papers=("2110.10090",),
     seed="Hsu and Moitra",
     number="log N",
-    quick=1,
+    quick=0.6,
     full=45,
 )
 BITS = (10, 20, 40, 80, 160)

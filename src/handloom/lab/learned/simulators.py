@@ -33,7 +33,7 @@ CLAIM = Claim(
     papers=("2305.16367",),
     seed="Bukatin",
     number="a mixture of characters",
-    quick=2,
+    quick=1.8,
     full=60,
 )
 LETTERS, LENGTH, PROMPT, SAMPLES = 4, 48, 4, 1000
