@@ -8,9 +8,9 @@ Kim and Suzuki 2024 prove that gradient descent needs exponentially many steps f
 enough if the intermediate states are taught; Wei et al. 2022 found worked steps in prompts of large models. Here a
 transformer of two layers is trained from random weights three times, on the same questions in the same number of steps.
 Only the answers differ. The dots separate the two things that steps give: time to compute, and something to imitate.
-Parity is of 24 bits, in the quick form of 12, of which no training set here has more than a sixth. The full form takes
-900 steps: after 600 one of three seeds had one answer of 500 wrong.
-The full form does the same with words over the group S5: two generators as letters, the running product as steps.
+Parity is of 24 bits, of whose inputs the training set has one in 400; in the quick form of 12. The full form takes 900
+steps (after 600 one of three seeds had one answer of 500 wrong), and does the same with words over the group S5: two
+generators as letters, the running product as steps.
 """
 
 from collections.abc import Callable, Sequence
