@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from handloom.core import Config, Model, Vocab, params, reference
+from handloom.core import Config, Model, Trace, Vocab, params, reference
 from handloom.core.arrays import Array
 from handloom.core.reference import softmax
 from handloom.lab.experiment import Check, Claim, Finding, Lab, Series
@@ -49,8 +49,8 @@ NAMES = {
 def run(lab: Lab) -> Finding:
     model = mixture(lab.rng(0))
     rows = lab.rng(1).integers(0, model.config.vocab, (ROWS, model.config.block))
-    logits, trace = reference.forward(model, rows, want=["*.gate"])
-    gates = [trace[f"{i}.gate"] for i in range(model.config.layers)]  # (ROWS, T, E) each
+    logits, seen = reference.forward(model, rows, want=["*.gate", "*.k", "*.v"])
+    gates = [seen[f"{i}.gate"] for i in range(model.config.layers)]  # (ROWS, T, E) each
     dense = with_all_neurons(model)
 
     def off(found: Array) -> float:
@@ -58,10 +58,10 @@ def run(lab: Lab) -> Finding:
 
     errors = {
         "mask": off(reference.forward(dense, rows, edits=masks_of_its_own(model))[0]),
-        "rest": off(by_position(model, rows, gates, lab.rng(2), others)),
+        "rest": off(by_position(model, rows, seen, lab.rng(2), others)),
         "none": off(reference.forward(dense, rows)[0]),
         "other": off(reference.forward(dense, rows, edits=masks([of_another_string(one) for one in gates]))[0]),
-        "chosen": off(by_position(model, rows, gates, lab.rng(2), one_of_the_chosen)),
+        "chosen": off(by_position(model, rows, seen, lab.rng(2), one_of_the_chosen)),
     }
     within: dict[str, Any] = {"most": EXACT, "form": ".1e"}
     return Finding(
@@ -131,20 +131,26 @@ def of_another_string(gates: Array) -> Array:
     return np.roll(gates, 1, axis=0)
 
 
-def by_position(model: Model, rows: Array, gates: Sequence[Array], rng: np.random.Generator, which: Any) -> Array:
-    """The logits if every position of every string has a model of its own: `which` names, by its gates, the experts
-    that have random weights in it. Keys and values of earlier positions are those that their models computed."""
+def by_position(model: Model, rows: Array, run: Trace, rng: np.random.Generator, which: Any) -> Array:
+    """The logits if every position of every string has a model of its own: `which` names, by its gates in the run, the
+    experts that have random weights in it. Keys and values of the positions before it are those of the run."""
     found = np.zeros((*rows.shape, model.config.vocab))
     for row, tokens in enumerate(rows):
-        past = reference.Past()
-        for t, token in enumerate(tokens):
-            flat = model.flat
-            for i, gate in enumerate(gates):
+        for t in range(len(tokens)):
+            flat, edits = model.flat, {}
+            for i in range(model.config.layers):
+                edits |= {site: before(run[site][row], t) for site in (f"{i}.k", f"{i}.v")}
                 for name in (f"layers.{i}.{part}" for part in ("W_in", "b_in", "W_out")):
                     flat[name] = flat[name].copy()
-                    flat[name][which(gate[row, t])] = rng.normal(size=flat[name].shape[1:])
-            found[row, t] = reference.forward(model.with_(params=flat), [token], past=past)[0][0]
+                    flat[name][which(run[f"{i}.gate"][row, t])] = rng.normal(size=flat[name].shape[1:])
+            own = model.with_(params=flat)
+            found[row, t] = reference.forward(own, tokens[: t + 1], edits=edits)[0][-1]
     return found
+
+
+def before(kept: Array, t: int) -> Any:
+    """An edit of keys or values (H, T, K): those of the positions before t are replaced."""
+    return lambda x: np.concatenate([kept[:, :t], x[:, t:]], axis=1)
 
 
 def others(gate: Array) -> Array:

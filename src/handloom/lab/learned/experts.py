@@ -12,6 +12,8 @@ uses and a few more, for the parameters of the gates. And the expert with the la
 least half of its 3 bits, as if pairs or quadruples of rules had experts of their own. Controls: a mixture of two
 experts, both of which are always used, has nothing to choose and should gain nothing; and the gates of the untrained
 model. What the expert tells about the last letter is measured beside it, without a claim.
+(Found: the loss is lower, and experts go by letters, of which they tell 0.7 bits, more than by rules, of which they
+tell 0.5.)
 """
 
 import math
@@ -22,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from handloom.core import Config, Model, Vocab, count, torch_engine
+from handloom.core import Config, Model, Vocab, count, trace
 from handloom.core.arrays import Array
 from handloom.lab.experiment import Check, Claim, Finding, Lab, Series
 from handloom.lab.predictions import losses
@@ -40,7 +42,7 @@ CLAIM = Claim(
     seed="Bukatin",
     number="a lower loss; experts that specialise",
     quick=5,
-    full=35,
+    full=42,
 )
 RULES, EXPERTS, TOP = 8, 8, 2
 LENGTH = 12
@@ -135,8 +137,7 @@ def untrained(config: Config, lab: Lab) -> Model:
 
 def places(model: Model, ids: Array) -> tuple[Array, Array, Array]:
     """Of each place where something is predicted the rule, the last letter, and the expert with the largest weight."""
-    _, trace = torch_engine.forward(model, ids, want="0.gate")
-    expert = np.asarray(trace["0.gate"])[:, 2:].argmax(-1)
+    expert = np.asarray(trace(model, ids, want="0.gate", engine="torch")["0.gate"])[:, 2:].argmax(-1)
     letters = model.config.vocab - RULES
     rule = np.broadcast_to(ids[:, :1] - letters, expert.shape)
     return rule.ravel(), ids[:, 2:].ravel(), expert.ravel()

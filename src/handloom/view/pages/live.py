@@ -1,6 +1,6 @@
 """A page in which a model stays alive: the model, an engine that runs it, and the loom that shows it compute.
 
-    page("addition", on="865+230=").save("addition.html")
+    page("addition", on="865+230=").save("addition.html")      # hl.page
 
 The page is one file that works offline. It holds the model as `model_data.py` packs it, the text to show first, the
 certificate in its own words, and an exam: inputs of the model's task with their right answers, on which a changed model
