@@ -162,38 +162,10 @@ ADAPTED = """--start run --lora 2 --steps 1 --count 40 --samples 0 --out b"""
 
 
 def test_experts_arrive_in_run_json_and_the_model_trains_and_runs(tmp_path):
-<<<<<<< HEAD
-    tiny = [
-        "--count",
-        "40",
-        "--steps",
-        "2",
-        "--samples",
-        "5",
-        "--every",
-        "1",
-        "--layers",
-        "1",
-        "--heads",
-        "1",
-        "--width",
-        "4",
-        "--experts",
-        "3",
-        "--top",
-        "1",
-    ]
-    output("learn", "s[1]==s[2]", *tiny, "--out", "run", cwd=tmp_path)
-    config = json.loads((tmp_path / "run/run.json").read_text())["network"]["config"]
-    assert (config["experts"], config["top"]) == (3, 1)
-    lora = ["--start", "run", "--lora", "2", "--steps", "1", "--count", "40", "--samples", "0", "--out", "b"]
-    output("learn", "s[1]==s[2]", *lora, cwd=tmp_path)
-=======
     output("learn", "s[1]==s[2]", *EXPERTS.split(), cwd=tmp_path)
     config = json.loads((tmp_path / "run/run.json").read_text())["network"]["config"]
     assert (config["experts"], config["top"]) == (3, 1)
     output("learn", "s[1]==s[2]", *ADAPTED.split(), cwd=tmp_path)
->>>>>>> experts
     told = output("info", "b", "--sites", cwd=tmp_path)
     assert "1 of 3 experts, each 4 → 16 → 4" in told
     assert "used per position" in told
