@@ -25,6 +25,7 @@ TRAINED = sorted([*DOCS.glob("lab/*.safetensors"), *DOCS.glob("read/**/*.safeten
 TOLERANCE = 1e-9  # at every site, as a share of the largest number there
 
 SKIPS = (("attn", "mlp"), ("attn",), ("mlp",), ())
+EXPERTS = ((0, 1), (0, 1), (3, 1), (4, 2))
 NOT_IN_PAGES = set()  # fields of Config that the page refuses; it says so in one line
 
 # Values that rounding makes: there the reference on one processor differs from the reference on another as much as from
@@ -81,11 +82,15 @@ def random_config(rng):
     heads = int(rng.integers(0, 5))
     share = rng.choice([0, *(n for n in range(1, heads + 1) if heads % n == 0)])
     skips = SKIPS[rng.integers(4)]
+    d_ff = int(rng.choice([0, 1, 5, 16]))
+    experts, top = EXPERTS[rng.integers(4) if d_ff and not fields["gated"] else 0]
     return Config(
         layers=int(rng.choice([0, 1, 2, 2, 3, 3])),
         heads=heads,
         d_head=int(2 * rng.integers(1, 4) if fields["positions"] == "rotary" else rng.integers(1, 6)),
-        d_ff=int(rng.choice([0, 1, 5, 16])),
+        d_ff=d_ff,
+        experts=experts,
+        top=top,
         kv_heads=int(share),
         biases=tuple(part for part in get_args(Bias) if rng.integers(2)),
         eps=float(rng.choice([1e-5, 1e-10, 0.1])),

@@ -25,6 +25,8 @@
  * @property {number} ridge
  * @property {boolean} parallel
  * @property {string[]} skips
+ * @property {number} experts E
+ * @property {number} top
  */
 import { HandloomError, shown, whole } from "./errors.js";
 
@@ -48,8 +50,10 @@ const DEFAULTS = {
   ridge: 1,
   parallel: false,
   skips: ["attn", "mlp"],
+  experts: 0,
+  top: 2,
 };
-const SMALLEST = { vocab: 1, block: 1, d_model: 1, layers: 0, heads: 0, d_head: 0, d_ff: 0, kv_heads: 0 };
+const SMALLEST = { vocab: 1, block: 1, d_model: 1, layers: 0, heads: 0, d_head: 0, d_ff: 0, kv_heads: 0, experts: 0 };
 const CHOICES = {
   norm: ["layer", "rms", "none"],
   place: ["pre", "post"],

@@ -34,7 +34,8 @@ function layerShapes(c) {
   const [D, H, G, K, F] = [c.d_model, c.heads, groups(c), c.d_head, c.d_ff];
   /** @type {[string, number][]} */
   const heads = [["Q", H], ["K", G], ["V", G]];
-  const reads = c.gated ? ["gate", "in"] : ["in"];
+  const E = c.experts ? [c.experts] : []; // the experts have neurons of their own, and one matrix of gates
+  const gates = c.gated ? [F] : E;
   const [attn, mlp] = [c.biases.includes("attn"), c.biases.includes("mlp")];
   return [
     ...(H || (F && c.parallel) ? normShapes(c, "ln1.") : []),
@@ -42,9 +43,10 @@ function layerShapes(c) {
     named("W_O", H, K, D),
     ...(attn ? [...heads.map(([name, count]) => named(`b_${name}`, count, K)), named("b_O", D)] : []),
     ...(F && !c.parallel ? normShapes(c, "ln2.") : []),
-    ...reads.map((name) => named(`W_${name}`, D, F)),
-    named("W_out", F, D),
-    ...(mlp ? [...reads.map((name) => named(`b_${name}`, F)), named("b_out", D)] : []),
+    ...gates.map((width) => named("W_gate", D, width)),
+    named("W_in", ...E, D, F),
+    named("W_out", ...E, F, D),
+    ...(mlp ? [...gates.map((width) => named("b_gate", width)), named("b_in", ...E, F), named("b_out", D)] : []),
   ];
 }
 

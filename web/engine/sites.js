@@ -23,6 +23,7 @@ export const SITES_OF_A_LAYER = {
   resid_mid: "TD",
   ln2_scale: "T",
   ln2: "TD",
+  gate: "TE",
   mlp_pre: "TF",
   mlp_pre_linear: "TF",
   mlp_post: "TF",
@@ -30,7 +31,7 @@ export const SITES_OF_A_LAYER = {
   resid_post: "TD",
 };
 const ATTENTION = ["q", "k", "v", "rot_q", "rot_k", "scores", "pattern", "z", "result", "ln1", "ln1_scale"];
-const NEURONS = ["mlp_pre", "mlp_pre_linear", "mlp_post", "ln2", "ln2_scale"];
+const NEURONS = ["gate", "mlp_pre", "mlp_pre_linear", "mlp_post", "ln2", "ln2_scale"];
 
 /** @type {WeakMap<Config, Map<string, string>>} */
 const known = new WeakMap(); // listing them takes as long as a small forward run
@@ -89,7 +90,8 @@ function has(config, name) {
   return !(
     (name.startsWith("ln") && config.norm === "none") ||
     (name.startsWith("rot") && config.positions !== "rotary") ||
-    (name === "mlp_pre_linear" && !config.gated)
+    (name === "mlp_pre_linear" && !config.gated) ||
+    (name === "gate" && !config.experts)
   );
 }
 

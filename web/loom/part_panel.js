@@ -267,8 +267,11 @@ function matricesOf(desk, { model, solution }) {
     wanted.push([`${at}b_O`, [], ["bias"], D]);
   }
   if (hasNeurons(stage)) {
-    wanted.push([`${at}W_gate`, [], D, F], [`${at}b_gate`, [], ["bias"], F], [`${at}W_in`, [], D, F]);
-    wanted.push([`${at}b_in`, [], ["bias"], F], [`${at}W_out`, [], F, D], [`${at}b_out`, [], ["bias"], D]);
+    const expert = config.experts ? [state.part] : []; // each has neurons of its own
+    const gates = config.experts ? names("expert ", config.experts) : F;
+    wanted.push([`${at}W_gate`, [], D, gates], [`${at}b_gate`, [], ["bias"], gates]);
+    wanted.push([`${at}W_in`, expert, D, F], [`${at}b_in`, expert, ["bias"], F]);
+    wanted.push([`${at}W_out`, expert, F, D], [`${at}b_out`, [], ["bias"], D]);
   }
   return wanted
     .filter(([what]) => Object.hasOwn(model.params, what))

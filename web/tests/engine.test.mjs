@@ -113,7 +113,7 @@ test("a page says when it computes something else", () => {
 
 test("what cannot be run is refused in one line", () => {
   const model = randomModel();
-  refused(() => readConfig({ ...FIELDS, experts: 4 }), 'this engine has no field "experts"');
+  refused(() => readConfig({ ...FIELDS, memories: 4 }), 'this engine has no field "memories"');
   refused(() => readConfig({ ...FIELDS, attention: "sparse" }), 'this engine has no attention="sparse"');
   refused(() => readConfig({ ...FIELDS, layers: -1 }), "layers=-1");
   refused(() => run(model, []), "the prompt is empty");

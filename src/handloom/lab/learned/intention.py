@@ -29,7 +29,7 @@ CLAIM = Claim(
     papers=("2305.10203",),
     seed="Bukatin",
     number="solves what attention cannot (no number)",
-    quick=8,
+    quick=3.1,
     full=40,
 )
 D, NOISE, CONDITION = 8, 0.1, 10.0
@@ -40,7 +40,7 @@ KINDS = ("least-squares", "linear", "softmax")
 
 
 def run(lab: Lab) -> Finding:
-    sizes, steps = lab.pick((8,), (4, 8, 16)), lab.pick(600, 3000)
+    sizes, steps = lab.pick((8,), (4, 8, 16)), lab.pick(100, 3000)
     errors: dict[str, list[float]] = {name: [] for name in ("ridge", *KINDS)}
     for i, examples in enumerate(sizes):
         test = questions(lab.rng(examples), 4_000, examples)
@@ -88,8 +88,8 @@ def trained_error(kind: str, examples: int, steps: int, test: Prompts, lab: Lab)
 
     def trained(beginning: tuple[float, int], count: int) -> float:
         rate, start = beginning
-        seed = len(BEGINNINGS) * lab.seed + start
-        model = fit(config, lambda rng: questions(rng, 256, examples), count, seed, rate, start=1.0)
+        seed, batch = len(BEGINNINGS) * lab.seed + start, lab.pick(128, 256)
+        model = fit(config, lambda rng: questions(rng, batch, examples), count, seed, rate, start=1.0)
         return mean_square(answers(model, test.rows) - test.asked)
 
     return trained(min(BEGINNINGS, key=lambda beginning: trained(beginning, steps // 6)), steps)

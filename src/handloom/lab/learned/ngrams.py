@@ -37,7 +37,7 @@ CLAIM = Claim(
     papers=("2402.11004",),
     seed="Hsu and Moitra",
     number="three phases, in order",
-    quick=8,
+    quick=2,
     full=50,
 )
 LETTERS, LENGTH = 3, 100
@@ -49,9 +49,10 @@ Chains = Callable[[np.random.Generator, int], Array]  # transition probabilities
 
 
 def run(lab: Lab) -> Finding:
-    most = lab.pick(900, 2000)
-    runs = {"two": watched(2, any_chains, most, lab), "one": watched(1, any_chains, most, lab)}
+    most = lab.pick(200, 2000)
+    runs = {"two": watched(2, any_chains, most, lab)}
     if not lab.quick:
+        runs["one"] = watched(1, any_chains, most, lab)
         runs["even"] = watched(2, even_chains, 3 * most, lab)
     return Finding(
         checks=[
@@ -59,10 +60,15 @@ def run(lab: Lab) -> Finding:
             Check("looks in the shortest phase", shortest(phases(runs["two"])), least=3, form=".0f"),
             Check("distance from bigram at the end", runs["two"]["bigram"][-1], most=0.02, said=0.0),
             Check("time to bigram if letters are even / if not", time_ratio(runs), most=1.0),
-            Check("least distance from bigram, one layer", min(runs["one"]["bigram"]), most=0.08, control=True),
+            Check("least distance from bigram, one layer", least_of(runs.get("one")), most=0.08, control=True),
         ],
         series={"runs": runs},
     )
+
+
+def least_of(found: dict[str, Any] | None) -> float | None:
+    """The least distance from bigram, of a run if there was one."""
+    return None if found is None else min(found["bigram"])
 
 
 def time_ratio(runs: dict[str, dict[str, Any]]) -> float | None:
@@ -115,7 +121,11 @@ def watched(layers: int, chains: Chains, most: int, lab: Lab) -> dict[str, Any]:
     known = strategies(rows)
     looks = set(np.geomspace(1, most, LOOKS).astype(int).tolist())
     found: dict[str, Any] = {"steps": [], **{name: [] for name in ORDER}}
-    for step in steps(config, partial(draw, chains), Settings(steps=most, rate=2e-3, seed=lab.seed)):
+    for step in steps(
+        config,
+        partial(draw, chains, rows=lab.pick(32, 64)),
+        Settings(steps=most, rate=lab.pick(4e-3, 2e-3), seed=lab.seed),
+    ):
         if step.number in looks:
             predicted = log_probabilities(step.model(), rows)
             found["steps"].append(step.number)
