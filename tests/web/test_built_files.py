@@ -14,7 +14,8 @@ from handloom.view.pages.model_data import model_json
 from page_engine import WEB, node
 
 ENGINE = Path(handloom.view.pages.__file__).parent / "engine.js"
-SOURCES = sorted([*WEB.glob("*.*js"), *WEB.glob("engine/*"), *WEB.glob("tests/*")])
+LIVE = ENGINE.parent / "live.js"
+SOURCES = sorted([*WEB.glob("*.*js"), *WEB.glob("engine/*"), *WEB.glob("loom/*"), *WEB.glob("tests/*")])
 
 
 @pytest.fixture
@@ -23,9 +24,10 @@ def modules():
         pytest.skip("NO web/node_modules: nothing has compared the built files with their sources; `make web` has it")
 
 
-def test_the_built_script_is_what_the_sources_make(modules, tmp_path):
+def test_the_built_scripts_are_what_the_sources_make(modules, tmp_path):
     node("build.mjs", tmp_path)
-    assert (tmp_path / "engine.js").read_text() == ENGINE.read_text(), "run make web"
+    for built in (ENGINE, LIVE):
+        assert (tmp_path / built.name).read_text() == built.read_text(), "run make web"
 
 
 def test_the_kernel_is_what_its_source_makes(tmp_path):
