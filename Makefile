@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup tour test peers slow orders arm lint bench lab lab-table docs clean
+.PHONY: setup tour test peers slow orders arm lint bench lab lab-table web docs clean
 
 setup: .venv/.ready
 
@@ -53,6 +53,7 @@ bench: setup       ## ratios, side by side in one run
 	$(BIN)/python benchmarks/native.py --only speed
 	$(BIN)/python benchmarks/discover.py
 	$(BIN)/python benchmarks/read.py
+	@if command -v node > /dev/null; then node benchmarks/page.mjs; else echo "no Node: the page's engine is not measured"; fi
 	@echo "and, with a checkout of makemore: $(BIN)/python benchmarks/learn.py makemore/makemore.py"
 	@echo "                             and: $(BIN)/python benchmarks/native.py makemore/makemore.py"
 
@@ -62,6 +63,12 @@ lab: setup         ## every experiment of the lab in full, up to two hours, and 
 
 lab-table: setup   ## docs/lab.md, from the records in docs/lab
 	$(BIN)/python -m handloom.lab.table
+
+web:               ## what runs in pages, from web/; needs Node, and for a changed kernel.c clang-14 and lld-14
+	cd web && npm ci --no-audit --no-fund
+	cd web && npm run check
+	@if command -v clang-14 > /dev/null; then cd web && node build.mjs --kernel; else echo "no clang-14: kernel.wasm.js stays"; fi
+	cd web && npm run build
 
 docs: setup        ## the pictures, and docs/ as a site that works offline: open site/index.html
 	$(BIN)/python docs/pictures.py

@@ -9,7 +9,13 @@ from handloom.core import Config, Model, Vocab, params
 from handloom.core.config import CHOICES
 
 SKIPS = {"skips": ("attn", "mlp")}  # every sublayer adds to the stream
-STANDARD = {"attention": "softmax", "parallel": False, **SKIPS}  # the family that other formats and engines have
+STANDARD = {
+    "attention": "softmax",
+    "parallel": False,
+    "experts": 0,
+    **SKIPS,
+}  # the family that other formats and engines have
+EXPERTS = ((0, 2), (0, 2), (0, 2), (1, 1), (3, 1), (3, 2), (4, 4))  # and how many are used
 BIASES = ("attn", "mlp", "norm", "unembed")
 LETTERS = Vocab.of("01", bos="<end>", eos="<end>")
 
@@ -43,9 +49,12 @@ def configs(draw, **fixed):
         "parallel": draw(st.booleans()),
         "skips": draw(st.sampled_from([("attn", "mlp"), ("attn",), ("mlp",), ()])),
     }
+    values |= dict(zip(("experts", "top"), draw(st.sampled_from(EXPERTS)), strict=True))
     values |= fixed
     if "parallel" not in fixed and (values["place"] == "post" or len(values["skips"]) == 1):
         values["parallel"] = False
+    if "experts" not in fixed and (values["gated"] or not values["d_ff"]):
+        values["experts"] = 0
     return Config(**values)
 
 
@@ -96,7 +105,7 @@ def with_config(model, **fields):
 def shape_of(letters, config, T):
     """The letters of a site as numbers."""
     sizes = {"T": T, "S": T, "D": config.d_model, "H": config.heads, "G": config.groups, "K": config.d_head}
-    sizes |= {"F": config.d_ff, "V": config.vocab}
+    sizes |= {"F": config.neurons, "E": config.experts, "V": config.vocab}
     return tuple(sizes[letter] for letter in letters)
 
 

@@ -11,7 +11,8 @@ TREES = {str(path.relative_to(SOURCE)): ast.parse(path.read_text()) for path in 
 
 # Modules that share a name because they are about the same thing: a task and the book's program for it, an analysis and
 # its figure, a language of programs or of strings, a run and how it is shown, a page or a figure and the command that
-# makes it, catalogues of four nouns, a part of models or of training and the experiment on it.
+# makes it, a note's readings and what writes them, catalogues of four nouns, a part of models or of training and the
+# experiment on it.
 SAME_THING = {
     "attention.py": "read/attention.py view/figures/attention.py",
     "catalogue.py": "discover/catalogue.py lab/catalogue.py tasks/catalogue.py write/catalogue.py",
@@ -31,6 +32,7 @@ SAME_THING = {
     "ngrams.py": "cli/write/ngrams.py lab/learned/ngrams.py",
     "overview.py": "cli/read/overview.py read/overview.py",
     "paths.py": "cli/read/paths.py read/paths.py",
+    "readings.py": "read/readings.py write/parts/readings.py",
     "score.py": "cli/read/score.py cli/score.py",
     "search.py": "tasks/search.py write/book/search.py",
     "shares.py": "cli/read/shares.py read/shares.py",

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from handloom.tasks import certify as certify
     from handloom.tasks import task as task
     from handloom.tasks import task_of as task_of
+    from handloom.view.pages.live import page as page
     from handloom.write import program as program
     from handloom.write.compiler import compile as compile
 
@@ -61,6 +62,7 @@ MODULE_OF = {
     "compile": "handloom.write.compiler",
     **dict.fromkeys(("export", "import_model"), "handloom.share"),
     "discover": "handloom.discover",  # the package itself, which can be called
+    "page": "handloom.view.pages.live",
     "program": "handloom.write",
     "read": "handloom.read",  # the module itself
     "records": "handloom.discover.records",

@@ -78,7 +78,7 @@ def test_a_taotp_file_of_ones_own_is_shown_and_certified(output, tmp_path):
     """Its notes name no program."""
     output("write", "build", "min:n=5", "-o", "min.taotp")
     text = (tmp_path / "min.taotp").read_text()
-    (tmp_path / "my.taotp").write_text(re.sub(r"'notes': .*", "'notes': {'decode_steps': 1},", text))
+    (tmp_path / "my.taotp").write_text(re.sub(r"'notes': .*", "'notes': {'decode_steps': 1}}", text, flags=re.DOTALL))
     assert "Not certified, as no task with questions is known" in output("write", "show", "my.taotp")
     assert "right on all 3,905 inputs" in output("write", "show", "my.taotp", "--task", "min:n=5")
     assert "right on all 3,905 inputs" in output("certify", "my.taotp", "--task", "min:n=5")

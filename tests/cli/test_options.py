@@ -157,6 +157,21 @@ def test_every_setting_given_to_learn_arrives_in_run_json(tmp_path):
         assert config[size] == (list(given[size]) if size in ("biases", "skips") else given[size])
 
 
+EXPERTS = """--count 40 --steps 2 --samples 5 --every 1 --layers 1 --heads 1 --width 4 --experts 3 --top 1 --out run"""
+ADAPTED = """--start run --lora 2 --steps 1 --count 40 --samples 0 --out b"""
+
+
+def test_experts_arrive_in_run_json_and_the_model_trains_and_runs(tmp_path):
+    output("learn", "s[1]==s[2]", *EXPERTS.split(), cwd=tmp_path)
+    config = json.loads((tmp_path / "run/run.json").read_text())["network"]["config"]
+    assert (config["experts"], config["top"]) == (3, 1)
+    output("learn", "s[1]==s[2]", *ADAPTED.split(), cwd=tmp_path)
+    told = output("info", "b", "--sites", cwd=tmp_path)
+    assert "1 of 3 experts, each 4 → 16 → 4" in told
+    assert "used per position" in told
+    assert "0.gate" in told
+
+
 def test_the_rank_of_lora_arrives_in_run_json(tmp_path):
     tiny = ["--count", 40, "--steps", 1, "--samples", 0, "--layers", 1, "--heads", 1, "--width", 4]
     output("learn", "s[1]==s[2]", *tiny, "--out", "a", cwd=tmp_path)

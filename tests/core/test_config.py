@@ -44,6 +44,11 @@ IMPOSSIBLE = [
     ({"parallel": 1}, "parallel=1 must be one of True, False"),
     ({"parallel": True, "place": "post"}, "parallel sublayers have one norm before them and one skip"),
     ({"parallel": True, "skips": ("mlp",)}, "parallel sublayers have one norm before them and one skip"),
+    ({"experts": -1}, "experts=-1 must be a whole number of at least 0"),
+    ({"experts": 2, "d_ff": 0}, "2 experts with d_ff=0 have no neurons: set d_ff to 1 or more"),
+    ({"experts": 2, "d_ff": 3, "top": 3}, "top=3 .expected 1 to 2, the number of experts.; reduce it"),
+    ({"experts": 2, "d_ff": 3, "top": 0}, "top=0 must be a whole number of at least 1"),
+    ({"experts": 2, "d_ff": 3, "gated": True}, "gated experts .expected experts or gated."),
     ({"skips": ("norm",)}, "skips=.* must be some of 'attn', 'mlp'; \\(\\) for none"),
     ({"biases": True}, "biases=True must be some of 'attn', 'mlp', 'norm', 'unembed'; \\(\\) for none"),
     ({"biases": ("attn", "query")}, "biases=.* must be some of"),
@@ -75,6 +80,14 @@ def test_a_sublayer_that_is_not_there_replaces_nothing():
     assert Config(**GOOD | {"heads": 0, "skips": ()}).skips == ("attn",)
     assert Config(**GOOD | {"d_ff": 0, "skips": ("attn",)}).skips == ("attn", "mlp")
     assert Config(**GOOD | {"d_ff": 0, "skips": (), "parallel": True}).skips == ()
+
+
+def test_how_many_experts_are_used_means_nothing_without_experts():
+    assert Config(**GOOD, top=5) == Config(**GOOD)
+    assert "top" not in Config(**GOOD, top=5).to_json()
+    fields = GOOD | {"d_ff": 3, "experts": 4}
+    assert Config(**fields, top=1) != Config(**fields)
+    assert Config(**fields).neurons == 12
 
 
 @given(configs())

@@ -106,6 +106,8 @@ ALL_KINDS = [
     {"norm": "rms", "parallel": True},
     {"norm": "rms", "parallel": True, "skips": ()},
     {"norm": "none", "skips": ("mlp",), "positions": "rotary"},
+    {"norm": "rms", "place": "post", "experts": 3},
+    {"norm": "rms", "parallel": True, "experts": 4, "top": 3},
 ]
 
 
@@ -180,6 +182,19 @@ def test_autograd_gives_the_slope_of_the_reference(case):
 
     h = 1e-6
     assert slope == pytest.approx((loss(h) - loss(-h)) / (2 * h), rel=1e-4, abs=1e-4)
+
+
+def test_experts_that_are_not_chosen_have_no_gradient_and_the_gates_of_one_expert_none_either():
+    for top in (1, 2):
+        config = configs_of({"experts": 4, "top": top})
+        model = random_model(config)
+        weights = torch_engine.tensors(model, torch.float64, grad=True)
+        _, seen = torch_engine.compute(config, weights, [1, 2], want="*.gate")
+        torch_engine.compute(config, weights, [1, 2])[0].square().sum().backward()
+        for i, layer in enumerate(weights["layers"]):
+            used = (seen[f"{i}.gate"] > 0).any(0)
+            assert [bool(part.any()) for part in layer["W_in"].grad] == used.tolist()
+            assert bool(layer["W_gate"].grad.abs().max() > 1e-9) == (top > 1)
 
 
 def test_hard_attention_has_no_gradient_by_queries_and_keys():

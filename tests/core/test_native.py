@@ -72,6 +72,7 @@ def test_progress_is_reported_and_can_stop_decoding():
         ({"positions": "rotary"}, "it has no rotary positions"),
         ({"causal": False}, "it runs causal models only"),
         ({"gated": True}, "it has no gated MLPs"),
+        ({"experts": 2}, "it has no mixtures of experts"),
         ({"kv_heads": 1}, "its heads do not share keys and values"),
         ({"attention": "least-squares"}, "it has no least-squares attention"),
         ({"parallel": True}, "its sublayers are one after the other and all have skips"),

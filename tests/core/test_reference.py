@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from draws import STANDARD, assert_close, models_and_tokens, random_model, with_config
-from handloom.core import Config, HandloomError, reference, torch_engine, trace
+from handloom.core import Config, HandloomError, Model, reference, torch_engine, trace
 from handloom.core.reference import Past, forward, sinusoid, turn_pairs
 
 
@@ -121,6 +121,44 @@ def test_a_gate_multiplies_each_neuron():
     assert_close(seen["0.mlp_pre_linear"], linear, 1e-12)
     out = (gate / (1.0 + np.exp(-gate)) * linear) @ p["W_out"] + p["b_out"]
     assert_close(seen["0.mlp_out"], out, 1e-12)
+
+
+def test_a_mixture_is_the_sum_of_the_chosen_experts_by_the_softmax_of_their_logits():
+    """Shazeer et al. 2017, one position and one expert after another."""
+    config = Config(vocab=5, block=4, d_model=6, layers=1, d_ff=7, activation="relu", experts=4, top=2)
+    model = random_model(config)
+    _, seen = forward(model, [3, 1, 4], want="0.*")
+    p = model.params["layers"][0]
+    for t, x in enumerate(seen["0.ln2"]):
+        logits = x @ p["W_gate"] + p["b_gate"]
+        a, b = np.argsort(logits)[-2:]
+        weights = np.exp(logits[[a, b]]) / np.exp(logits[[a, b]]).sum()
+        assert_close(seen["0.gate"][t, [a, b]], weights, 1e-12)
+        assert (seen["0.gate"][t] > 0).sum() == 2
+        out = sum(
+            weight * np.maximum(x @ p["W_in"][e] + p["b_in"][e], 0.0) @ p["W_out"][e]
+            for e, weight in zip((a, b), weights, strict=True)
+        )
+        assert_close(seen["0.mlp_out"][t], out + p["b_out"], 1e-12)
+
+
+def test_of_equal_logits_the_first_experts_are_chosen():
+    config = Config(vocab=5, block=4, d_model=6, layers=1, d_ff=7, experts=4, top=3)
+    model = random_model(config)
+    flat = {n: np.zeros_like(a) if n.endswith("_gate") else a for n, a in model.flat.items()}
+    _, seen = forward(model.with_(params=flat), [3, 1], want="0.gate")
+    assert_close(seen["0.gate"], [[1 / 3, 1 / 3, 1 / 3, 0]] * 2, 1e-12)
+
+
+def test_a_gate_that_is_replaced_chooses_other_experts():
+    """As if only this expert were there: a plain MLP with its weights."""
+    config = Config(vocab=5, block=4, d_model=6, layers=1, heads=2, d_head=3, d_ff=7, experts=4, top=2)
+    model = random_model(config)
+    out, _ = forward(model, [3, 1, 4], edits={"0.gate": np.eye(4)[2]})
+    flat = {n: a[2] if n.rpartition(".")[2] in ("W_in", "b_in", "W_out") else a for n, a in model.flat.items()}
+    plain = {n: a for n, a in flat.items() if not n.endswith("_gate")}
+    alone = Model(with_config(model, experts=0), plain, model.vocab)
+    assert_close(out, forward(alone, [3, 1, 4])[0], 1e-12)
 
 
 @given(models_and_tokens(attention="linear", layers=1, heads=4))

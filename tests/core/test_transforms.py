@@ -287,7 +287,8 @@ def test_permute_heads_and_neurons(case, heads, neurons):
     assert_same_function(new, model, tokens)
     before, after = (trace(m, tokens, want=["1.z", "0.mlp_post"]) for m in (model, new))
     assert_close(after["1.z"], before["1.z"][list(heads)], TOLERANCE)
-    assert_close(after["0.mlp_post"], before["0.mlp_post"][:, list(neurons)], TOLERANCE)
+    order = np.add.outer(8 * np.arange(model.config.experts or 1), neurons).ravel()  # in each expert
+    assert_close(after["0.mlp_post"], before["0.mlp_post"][:, order], TOLERANCE)
 
 
 @given(models_and_tokens(d_model=7), st.permutations(range(7)))
@@ -339,10 +340,10 @@ def test_drop_unused(case, data):
         for f in silent:
             side = data.draw(st.sampled_from(["out", "in", *["gate"] * c.gated]))
             if side == "out":
-                flat[f"layers.{i}.W_out"][f] = 0.0
+                flat[f"layers.{i}.W_out"][..., f, :] = 0.0
             else:
-                flat[f"layers.{i}.W_{side}"][:, f] = 0.0
-                flat.get(f"layers.{i}.b_{side}", np.zeros(c.d_ff))[f] = 0.0
+                flat[f"layers.{i}.W_{side}"][..., f] = 0.0
+                flat.get(f"layers.{i}.b_{side}", np.zeros(c.d_ff))[..., f] = 0.0
         used_heads.append(c.heads - len(off) * c.per_group)
         used_neurons.append(c.d_ff - len(silent))
     model = model.with_(params=flat)
@@ -435,7 +436,7 @@ def pairs(draw, **fixed):
         "biases": tuple(draw(st.sets(st.sampled_from(["attn", "mlp", "norm", "unembed"])))),
     }
     if not (c.place == "post" and c.norm != "none") and len(c.skips) == 2:
-        sizes |= {"heads": draw(st.integers(0, 4)), "d_ff": draw(st.sampled_from([0, 2, 9]))}
+        sizes |= {"heads": draw(st.integers(0, 4)), "d_ff": draw(st.sampled_from([2, 9] if c.experts else [0, 2, 9]))}
     sizes["kv_heads"] = draw(kv_heads(sizes.get("heads", c.heads)))
     if c.positions != "rotary":
         sizes |= {"d_head": draw(st.integers(1, 4)), "tied": draw(st.booleans())}
@@ -456,7 +457,7 @@ def test_stack_runs_one_model_on_the_residual_stream_of_the_other(case):
     assert_close(logits(both, tokens), expected, TOLERANCE)
 
 
-@given(pairs(norm="none", place="pre"), st.integers(2, 7))
+@given(pairs(norm="none", place="pre", experts=0), st.integers(2, 7))
 @settings(max_examples=150)
 def test_beside_adds_the_logits_of_two_models(case, width):
     first, second, tokens = case
@@ -479,6 +480,11 @@ def test_models_that_do_not_fit_are_refused():
             stack(model, random_model(with_config(model, **fields)))
     with pytest.raises(HandloomError, match="beside: a norm over both streams would mix them"):
         beside(model, model)
+    mixture = random_model(Config(vocab=4, block=3, d_model=5, layers=1, d_ff=2, experts=2, norm="none"))
+    with pytest.raises(HandloomError, match="beside: the gates of two mixtures of experts cannot become one"):
+        beside(mixture, mixture)
+    with pytest.raises(HandloomError, match="the two models differ in top: 2 and 1"):
+        stack(mixture, random_model(with_config(mixture, top=1)))
 
 
 CHANGES = {

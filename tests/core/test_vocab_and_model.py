@@ -204,14 +204,17 @@ def test_counts_against_a_count_by_hand(model):
     layer = 2 * (H + G) * D * K + (reads + 1) * D * F
     layer += (H + 2 * G) * K + D if "attn" in c.biases else 0
     layer += reads * F + D if "mlp" in c.biases else 0
+    expert = 2 * D * F + (F if "mlp" in c.biases else 0)
+    layer += (c.experts - 1) * expert + D * c.experts + (c.experts if "mlp" in c.biases else 0) if c.experts else 0
     total = c.vocab * D * (1 if c.tied else 2) + c.layers * layer
     total += c.block * D if c.positions == "table" else 0
     total += c.vocab if "unembed" in c.biases else 0
-    norms = c.layers * (bool(H) + bool(F)) + (c.place == "pre")
+    norms = c.layers * (bool(H or F) if c.parallel else bool(H) + bool(F)) + (c.place == "pre")
     norm_size = 0 if c.norm == "none" else D * (2 if "norm" in c.biases else 1)
     counted = count(model)
     assert counted.total == total
     assert counted.trainable == total + norms * norm_size
+    assert counted.active == total - (c.layers * (c.experts - c.top) * expert if c.experts else 0)
     assert counted.nonzero == counted.unique == total  # random weights: none zero, none alike
 
 

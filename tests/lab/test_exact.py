@@ -11,6 +11,7 @@ from handloom.lab.exact import (
     grokking_elsewhere,
     hallucination,
     hopfield,
+    masked_experts,
     modern_hopfield,
     parity_limit,
     rank,
@@ -41,6 +42,7 @@ MODULES = [
     grokking_elsewhere,
     hallucination,
     hopfield,
+    masked_experts,
     modern_hopfield,
     parity_limit,
     rank,
@@ -58,6 +60,18 @@ def test_a_claim_holds_and_its_picture_can_be_drawn_from_what_a_file_keeps(modul
 
 BREAKS = {
     "hopfield: nothing is ever updated": (hopfield, "relax", lambda weights, states: states.copy()),
+    "masked-experts: a softmax over all experts": (masked_experts, "chosen", softmax),
+    "masked-experts: a mask that is not computed anew": (
+        masked_experts,
+        "masks_of_its_own",
+        lambda model: dict.fromkeys([f"{i}.mlp_post" for i in range(model.config.layers)], first_mask),
+    ),
+    "masked-experts: what is not chosen counts too": (masked_experts, "others", np.flatnonzero),
+    "masked-experts: the mask of another string is no other": (
+        masked_experts,
+        "of_another_string",
+        lambda gates: gates,
+    ),
     "modern-hopfield: a linear energy": (modern_hopfield, "exponential", modern_hopfield.linear),
     "modern-hopfield: nearest pattern by the wrong sign": (
         modern_hopfield,
@@ -106,6 +120,11 @@ BREAKS = {
 spin_gradient, spin_energy, simulate = spins.gradient, spins.energy, clusters.simulate
 random_model = parity_limit.random_model
 along, attention_only = tensor.along, tensor.attention_only
+
+
+def first_mask(post):
+    """The first two experts, whatever the input."""
+    return post * (np.arange(post.shape[-1]) < masked_experts.TOP * masked_experts.NEURONS) / masked_experts.TOP
 
 
 def sharp(norm, seed):

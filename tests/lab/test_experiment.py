@@ -18,6 +18,7 @@ from handloom.lab.catalogue import GROUPS, experiment, experiment_names, extras
 from handloom.lab.exact import hopfield
 from handloom.lab.experiment import Check, Finding, Lab, verdict_of
 from handloom.lab.keeping import keep, record_of, rounded
+from handloom.lab.repeated_pictures import repeated_panels
 from handloom.lab.running import conclude, conclusions
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -76,6 +77,12 @@ def test_every_record_has_three_seeds_a_control_and_a_picture(name):
     assert any(check["control"] for check in record["checks"])
     assert experiment(name).picture(record["series"])
     assert (DOCS / "lab" / f"{name}.svg").exists()
+
+
+def test_every_claim_that_was_run_once_has_a_picture_with_the_claimed_number_in_it():
+    for name, panels in repeated_panels(DOCS).items():
+        assert all(panel.marks for panel in panels) or not any(part.said for part in repeated.CLAIMS[name])
+        assert (DOCS / "lab" / table.picture_name(name)).exists(), "run `make lab-table`"
 
 
 def test_the_page_and_the_list_are_what_the_records_say():

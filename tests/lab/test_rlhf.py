@@ -66,7 +66,7 @@ def test_the_verdict_follows_from_the_four_runs(changed, verdict, monkeypatch):
     monkeypatch.setattr(rlhf, "demonstrated", lambda lab: None)
     monkeypatch.setattr(rlhf, "reward_model", lambda pairs, lab: None)
     monkeypatch.setattr(rlhf, "optimised", lambda *how: next(curves))
-    found = conclude(rlhf, seeds=1)
+    found = conclude(rlhf, seeds=1, quick=False)
     assert found.verdict == verdict
     panels = rlhf.picture(found.series)
     assert [type(panel).__name__ for panel in panels] == ["Lines", "Dots"]
@@ -74,7 +74,7 @@ def test_the_verdict_follows_from_the_four_runs(changed, verdict, monkeypatch):
 
 @pytest.mark.slow
 def test_the_experiment_holds_and_a_judge_who_prefers_the_worse_string_undoes_it(monkeypatch):
-    assert conclude(rlhf, seeds=1).verdict == "holds"
+    assert conclude(rlhf, seeds=1, quick=False).verdict == "holds"
     right = rlhf.comparisons
     monkeypatch.setattr(rlhf, "comparisons", lambda lab, shuffled: right(lab, shuffled)[::-1])
-    assert conclude(rlhf, seeds=1).verdict == "holds in part"
+    assert conclude(rlhf, seeds=1, quick=False).verdict == "holds in part"

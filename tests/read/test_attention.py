@@ -99,6 +99,16 @@ def test_what_needs_a_stream_that_is_a_sum_refuses_sublayers_without_skips():
         hl.read.head_circuits(model)
 
 
+def test_what_takes_an_mlp_for_one_reader_refuses_mixtures_of_experts():
+    config = Config(vocab=5, block=6, d_model=4, layers=1, heads=2, d_head=2, d_ff=3, experts=2, parallel=True)
+    model = random_model(config)
+    for look in (hl.read.shares, hl.read.flow):
+        with pytest.raises(HandloomError, match="shares: a mixture of experts reads the stream twice"):
+            look(model, [1, 2, 3])
+    with pytest.raises(HandloomError, match="attribution: a mixture of experts without a norm of its own"):
+        edge_attribution(model, PairBatch(*np.zeros((3, 1, 4), int)))
+
+
 def test_what_needs_other_attention_says_so():
     sizes = {"vocab": 5, "block": 6, "d_model": 4, "layers": 1, "heads": 2, "d_head": 2}
     squares, hard = (random_model(Config(**sizes, attention=kind)) for kind in ("least-squares", "hard"))

@@ -119,7 +119,7 @@ def test_vectors_of_heads_stand_side_by_side_and_go_back_to_their_places():
 def test_the_known_directions_of_a_pinned_stream_are_those_that_its_program_writes():
     model = hl.program("addition")
     found = {one.name: one.writes[0] for one in known_directions(model)}
-    names = [name for name in model.notes["readings"] if name not in ("high", "low", "one")]
+    names = [name for name in model.notes["directions"] if name not in ("high", "low")]
     assert set(found) - {"one"} == set(names)
     stream = pinned(100.0, *names)
     for name in names:
@@ -149,9 +149,9 @@ def test_a_subspace_is_matched_by_any_vector_in_it():
     known = [one for one in known_directions(model) if one.name == "token"]
     x = np.random.default_rng(0).normal(size=(50, model.config.d_model))
     inside = np.zeros((model.config.d_model, 1))
-    inside[:3, 0] = 1, 2, -1
+    inside[:3, 0] = 1, 2, -3  # of mean 0, as all that is read of a token
     assert matches(inside, known, x, 0)["cosines"] == {"token": pytest.approx(1.0)}
-    inside[5, 0] = np.sqrt(6)
+    inside[5, 0] = np.sqrt(14)
     assert matches(inside, known, x, 0)["cosines"] == {"token": pytest.approx(np.sqrt(0.5))}
 
 

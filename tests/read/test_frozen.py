@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from draws import SKIPS, assert_close, configs, models_and_tokens, random_model
-from handloom.core import Config, trace
+from handloom.core import Config, params, trace
 from handloom.read.frozen import run_frozen
 
 GPT2 = Config(vocab=5, block=6, d_model=8, layers=2, heads=2, d_head=4, d_ff=8)
@@ -50,7 +50,8 @@ def test_a_covector_moves_backwards_by_the_transpose(config, seed):
                 gates = sublayer.steps[name].gates
                 if linear is not None:
                     assert_close(gates * linear, run["0.mlp_post"], 1e-12)
-                wrote = (read @ p["W_in"] * gates) @ p["W_out"]
+                neurons = params.one_mlp(config, p)
+                wrote = (read @ neurons["W_in"] * gates) @ neurons["W_out"]
             else:
                 h = int(name[2:])
                 wrote = run["0.pattern"][h] @ read @ p["W_V"][h // config.per_group] @ p["W_O"][h]

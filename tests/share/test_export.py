@@ -161,6 +161,7 @@ def test_the_layout_joins_queries_keys_and_values_head_by_head():
         ({"place": "post"}, r"norms behind the sublayers \(place='post'\)"),
         ({"causal": False}, r"attention to later positions \(causal=False\)"),
         ({"gated": True, "d_ff": 3}, "gated=True"),
+        ({"experts": 2, "d_ff": 3}, "experts=2"),
     ],
 )
 def test_what_the_layout_cannot_hold_is_refused_with_what_would_do(here, fields, what):

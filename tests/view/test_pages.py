@@ -43,7 +43,7 @@ def test_a_page_is_one_file_that_asks_for_nothing():
 
 
 def test_no_asset_refers_to_anything():
-    assert ASSETS == ["enlarge.js", "generations.js", "style.css"]
+    assert ASSETS == ["engine.js", "enlarge.js", "generations.js", "style.css"]
     for name in ASSETS:
         assert not re.search(r"https?:|url\(|@import|innerHTML|</", asset(name)), name
 

@@ -101,6 +101,11 @@ def test_the_drawing_of_an_architecture_says_what_is_parallel_and_what_replaces_
     assert "⊕─ MLP " in text
 
 
+def test_the_drawing_of_an_architecture_says_how_many_experts_are_used():
+    config = Config(vocab=5, block=4, d_model=6, layers=1, heads=2, d_head=3, d_ff=7, experts=8)
+    assert "MLP         2 of 8 experts, each 6 → 7 → 6, gelu_tanh" in architecture_text(config)
+
+
 def test_the_drawing_of_an_architecture_says_what_is_gated_and_shared():
     config = Config(vocab=5, block=4, d_model=6, layers=1, heads=4, d_head=2, d_ff=8, kv_heads=2, gated=True)
     text = architecture_text(config)

@@ -19,7 +19,7 @@ class Handloom(Commands):
     package = __name__
     names = (
         *("run", "info", "certify", "write", "compile", "export", "import"),
-        *("tasks", "learn", "resume", "sample", "score", "runs", "curves", "read", "heatmap"),
+        *("tasks", "learn", "resume", "sample", "score", "runs", "curves", "read", "heatmap", "page"),
         *("discover", "records", "lab", "tour"),
     )
 

@@ -45,7 +45,9 @@ def info(
         console.print(f"[dim]{name:>10}[/]  ", end="")
         console.print(value, markup=False)
     if sites:
-        console.print("\n[dim]sites, with T S positions, D model, H G heads, K head, F hidden, V vocabulary[/]")
+        console.print(
+            "\n[dim]sites, with T S positions, D model, H G heads, K head, F hidden, E experts, V vocabulary[/]"
+        )
         listed = all_sites(chosen.config)
         wide = max(16, *(len(name) + 1 for name in listed))
         for name, letters in listed.items():
@@ -66,6 +68,7 @@ def facts(model: "Model", counts: dict[str, Any]) -> list[tuple[str, str]]:
             "parameters",
             f"{counts['total']:,} total, {counts['nonzero']:,} non-zero, {counts['unique']:,} unique",
         ),
+        *([("active", f"{counts['active']:,} used per position, of the total")] if model.config.experts else []),
         ("trainable", f"{counts['trainable']:,} values, norms included"),
         ("biases", ", ".join(model.config.biases) or "none"),
         ("dtype", str(model.dtype)),

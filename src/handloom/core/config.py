@@ -31,8 +31,10 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "attention": get_args(Attention),
 }
 SMALLEST = {"vocab": 1, "block": 1, "d_model": 1, "layers": 0, "heads": 0, "d_head": 0, "d_ff": 0, "kv_heads": 0}
+SMALLEST |= {"experts": 0, "top": 1}
 
-LATER = ("gated", "kv_heads", "attention", "ridge", "parallel", "skips")  # what the first model files do not have
+# what the first model files do not have
+LATER = ("gated", "kv_heads", "attention", "ridge", "parallel", "skips", "experts", "top")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -61,6 +63,8 @@ class Config:
     ridge: float = 1.0  # of least-squares attention: added to the diagonal of the matrix that is inverted
     parallel: bool = False  # attention and MLP read the same norm and add together, as in GPT-J: x + attn(y) + mlp(y)
     skips: tuple[Skip, ...] = ("attn", "mlp")  # which add to the stream; what the others write replaces it
+    experts: int = 0  # E, MLPs of d_ff neurons in each layer, of which each position uses a few; 0: one MLP, for all
+    top: int = 2  # how many experts a position uses, those with the largest logits; with 1 the gates learn nothing
 
     def __post_init__(self) -> None:
         for name, least in SMALLEST.items():
@@ -92,8 +96,28 @@ class Config:
             raise HandloomError(f"Config: rotary positions turn pairs, and d_head={self.d_head} is odd: make it even")
         if self.kv_heads and (self.kv_heads > self.heads or self.heads % self.kv_heads):
             raise HandloomError(f"Config: kv_heads={self.kv_heads} must be a divisor of heads={self.heads}, or 0")
+        self.check_experts()
         if self.kv_heads == self.heads:  # so that equal Configs compare equal
             object.__setattr__(self, "kv_heads", 0)
+
+    def check_experts(self) -> None:
+        if not self.experts:
+            object.__setattr__(self, "top", Config.top)  # so that equal Configs compare equal
+        elif not self.d_ff:
+            raise HandloomError(f"Config: {self.experts} experts with d_ff=0 have no neurons: set d_ff to 1 or more")
+        elif self.top > self.experts:
+            raise HandloomError(
+                f"Config: top={self.top} (expected 1 to {self.experts}, the number of experts); reduce it"
+            )
+        elif self.gated:
+            raise HandloomError(
+                "Config: gated experts (expected experts or gated): W_gate chooses experts; set one of them"
+            )
+
+    @property
+    def neurons(self) -> int:
+        """The number of hidden neurons per layer, those of all experts together."""
+        return self.d_ff * (self.experts or 1)
 
     @property
     def groups(self) -> int:

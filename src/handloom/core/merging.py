@@ -41,6 +41,10 @@ def beside(first: Model, second: Model) -> Model:
     logits are the sum of theirs. Exact without norms; a norm would mix the two streams, and raises an error."""
     if first.config.norm != "none" or second.config.norm != "none":
         raise HandloomError("beside: a norm over both streams would mix them; both models must have norm='none'")
+    if first.config.experts or second.config.experts:
+        raise HandloomError(
+            "beside: the gates of two mixtures of experts cannot become one (expected plain MLPs); use stack"
+        )
     first, second = level(store_positions(first), store_positions(second), "d_head")
     agree(first, second, "block", "layers", "activation", "gated", "causal", "positions")
     agree_in_layers(first, second)
@@ -89,6 +93,8 @@ def agree_in_layers(first: Model, second: Model) -> None:
         "parallel",
         "skips",
         "attention",
+        "experts",
+        "top",
         *(["ridge"] if first.config.attention == "least-squares" else []),
     )
 

@@ -10,9 +10,10 @@
      "ln_final": {"w": (D,), "b": (D,)},
      "W_U": (D, V), "b_U": (V,)}
 
-G is H, unless heads share keys and values. Arrays that a Config does not use are absent: no W_U when tied, no W_pos
-unless positions are a table, no W_gate and b_gate unless gated, no `b`s without biases, no norm in front of (or behind)
-a sublayer that has no heads or no neurons. Such a sublayer computes only its output bias.
+G is H, unless heads share keys and values. With experts W_gate is (D, E), W_in (E, D, F), W_out (E, F, D), b_gate (E,)
+and b_in (E, F). Arrays that a Config does not use are absent: no W_U when tied, no W_pos unless positions are a table,
+no W_gate and b_gate unless gated or with experts, no `b`s without biases, no norm in front of (or behind) a sublayer
+that has no heads or no neurons. Such a sublayer computes only its output bias.
 
 `flatten` names each array by its path, `layers.0.W_Q`; these are the names in a model file.
 """
@@ -64,13 +65,15 @@ def layer_shapes(config: Config, at: str) -> Iterator[tuple[str, Shape]]:
         yield at + "b_O", (D,)
     if F and not config.parallel:
         yield from norm_shapes(config, at + "ln2.")
-    reads = ("gate", "in") if config.gated else ("in",)
-    for name in reads:
-        yield f"{at}W_{name}", (D, F)
-    yield at + "W_out", (F, D)
+    E = (config.experts,) if config.experts else ()
+    widths = {"gate": E or (F,), "in": (F,)} if config.gated or E else {"in": (F,)}
+    each = {"gate": (), "in": E}  # the experts have neurons of their own, and one matrix of gates
+    for name, width in widths.items():
+        yield f"{at}W_{name}", (*each[name], D, *width)
+    yield at + "W_out", (*E, F, D)
     if "mlp" in config.biases:
-        for name in reads:
-            yield f"{at}b_{name}", (F,)
+        for name, width in widths.items():
+            yield f"{at}b_{name}", (*each[name], *width)
         yield at + "b_out", (D,)
 
 
@@ -79,6 +82,16 @@ def norm_shapes(config: Config, at: str) -> Iterator[tuple[str, Shape]]:
         yield at + "w", (config.d_model,)
         if "norm" in config.biases:
             yield at + "b", (config.d_model,)
+
+
+def one_mlp(config: Config, layer: Params) -> Params:
+    """The arrays of a layer, with the neurons of all experts side by side: W_in (D, E·F), b_in (E·F,), W_out (E·F, D).
+    Arrays may be NumPy's or tensors."""
+    if not config.experts:
+        return layer
+    wide = {"W_in": layer["W_in"].swapaxes(0, 1).reshape(config.d_model, -1)}
+    wide["W_out"] = layer["W_out"].reshape(-1, config.d_model)
+    return {**layer, **wide, **({"b_in": layer["b_in"].reshape(-1)} if "b_in" in layer else {})}
 
 
 def check_size(config: Config) -> None:

@@ -14,7 +14,7 @@ replaces x instead of adding to it.) References: Vaswani et al. 2017 (the transf
 post), Zhang and Sennrich 2019 (RMS norm), Shazeer 2020 (gated MLPs), Su et al. 2021 (rotary positions), Elhage et al.
 2021 (the residual stream), Wang and Komatsuzaki 2021 (parallel sublayers), Ainslie et al. 2023 (keys and values that
 groups of heads share), Katharopoulos et al. 2020 (linear attention), Garnelo and Czarnecki 2023 (least-squares
-attention), Hahn 2020 (hard attention).
+attention), Hahn 2020 (hard attention), Shazeer et al. 2017 (mixtures of experts).
 
 Every named value goes through `tap`, which records it if the caller wants it and replaces it if the caller
 edits it; `sites.py` lists the names. Arrays may have any batch dimensions in front of the shapes noted.
@@ -37,7 +37,7 @@ from handloom.core.arrays import Array
 from handloom.core.checks import check_tokens
 from handloom.core.config import Config, Skip
 from handloom.core.model import Model
-from handloom.core.params import Params
+from handloom.core.params import Params, one_mlp
 from handloom.core.trace import Edits, Tap, Trace, Want
 
 
@@ -138,17 +138,34 @@ def attention(config: Config, p: Params, x: Array, i: int, tap: Tap, past: "Past
 
 def mlp(config: Config, p: Params, x: Array, i: int, tap: Tap) -> Array:
     """A hidden layer of neurons at every position. A gate opens or closes each of them: activation(x W_gate) · (x W_in)
-    instead of activation(x W_in)."""
+    instead of activation(x W_in).
+
+    In a mixture of experts each position has weights for the experts, most of them 0, and the neurons of an expert
+    count as much as its weight says. All are computed here, and those of no weight multiplied by 0."""
     if config.d_ff:
+        p = one_mlp(config, p)
+        if config.experts:
+            weights = tap(f"{i}.gate", expert_weights(config, x @ p["W_gate"] + p.get("b_gate", 0.0)))  # (T, E)
         linear = x @ p["W_in"] + p.get("b_in", 0.0)  # (T, F)
         gate = x @ p["W_gate"] + p.get("b_gate", 0.0) if config.gated else linear
         post = ACTIVATIONS[config.activation](tap(f"{i}.mlp_pre", gate))
         if config.gated:
             post = post * tap(f"{i}.mlp_pre_linear", linear)
+        if config.experts:
+            post = post * np.repeat(weights, config.d_ff, axis=-1)  # (T, E·F)
         out = tap(f"{i}.mlp_post", post) @ p["W_out"] + p.get("b_out", 0.0)
     else:
         out = np.zeros_like(x) + p.get("b_out", 0.0)
     return tap(f"{i}.mlp_out", out)  # (T, D)
+
+
+def expert_weights(config: Config, logits: Array) -> Array:
+    """A softmax over the `top` largest logits of each position, and 0 for the other experts. Of equal logits, to the
+    last bit, those of the lower numbers are chosen."""
+    chosen = np.argsort(-logits, axis=-1, kind="stable")[..., : config.top]
+    seen = np.zeros(logits.shape, bool)
+    np.put_along_axis(seen, chosen, True, axis=-1)
+    return softmax(np.where(seen, logits, -np.inf))
 
 
 def project(x: Array, W: Array, b: Array | None) -> Array:

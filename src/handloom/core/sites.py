@@ -1,7 +1,8 @@
 """Sites: the named values of a run that can be recorded (`want`) and replaced (`edits`).
 
 A number in front is the layer. Letters in a shape: T positions, S positions attended to, D model, H heads, G heads with
-keys and values (H, unless heads share them), K head, F hidden, V vocabulary; a batch adds dimensions in front.
+keys and values (H, unless heads share them), K head, F hidden (of all experts, one after the other), E experts, V
+vocabulary; a batch adds dimensions in front.
 """
 
 from fnmatch import fnmatchcase
@@ -26,14 +27,15 @@ SITES_OF_A_LAYER = {
     "resid_mid": "TD",  # the residual stream between attention and MLP, if these are not parallel
     "ln2_scale": "T",
     "ln2": "TD",
+    "gate": "TE",  # the weight of each expert: softmax of the chosen ones' logits, 0 for the others
     "mlp_pre": "TF",  # neurons before the activation; in a gated MLP their gates
     "mlp_pre_linear": "TF",  # what the gates multiply
-    "mlp_post": "TF",  # neurons after the activation
+    "mlp_post": "TF",  # neurons after the activation; those of an expert times its weight
     "mlp_out": "TD",  # what the MLP adds to the residual stream
     "resid_post": "TD",  # the residual stream after the layer
 }
 ATTENTION = {"q", "k", "v", "rot_q", "rot_k", "scores", "pattern", "z", "result", "ln1", "ln1_scale"}
-NEURONS = {"mlp_pre", "mlp_pre_linear", "mlp_post", "ln2", "ln2_scale"}
+NEURONS = {"gate", "mlp_pre", "mlp_pre_linear", "mlp_post", "ln2", "ln2_scale"}
 
 
 def sites(config: Config) -> dict[str, str]:
@@ -73,6 +75,7 @@ def has(config: Config, name: str) -> bool:
         (name.startswith("ln") and config.norm == "none")
         or (name.startswith("rot") and config.positions != "rotary")
         or (name == "mlp_pre_linear" and not config.gated)
+        or (name == "gate" and not config.experts)
     )
 
 

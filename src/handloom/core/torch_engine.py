@@ -7,8 +7,9 @@ if there is one. Same sites, same edits.
 
 It differs from the reference only in method: queries, keys and values come out of one matrix product, attention is
 PyTorch's fused kernel unless its scores or pattern are wanted, keys and values that heads share are not repeated, and
-the product with W_O sums over heads. Hard attention has no gradient through its pattern: that is constant almost
-everywhere.
+the product with W_O sums over heads. All experts are computed and those not chosen multiplied by 0, as there, which
+needs no sorting of positions by expert but as much time as a dense MLP of all their neurons. Hard attention has no
+gradient through its pattern: that is constant almost everywhere.
 """
 
 import ctypes
@@ -204,15 +205,28 @@ def by_group(x: Tensor, y: Tensor) -> Tensor:
 
 def mlp(config: Config, p: Params, x: Tensor, i: int, tap: Tap) -> Tensor:
     if config.d_ff:
+        p = parameters.one_mlp(config, p)
+        if config.experts:
+            weights = tap(f"{i}.gate", expert_weights(config, F.linear(x, p["W_gate"].T, p.get("b_gate"))))  # (B, T, E)
         read = "gate" if config.gated else "in"
         pre = tap(f"{i}.mlp_pre", F.linear(x, p[f"W_{read}"].T, p.get(f"b_{read}")))  # (B, T, F)
         post = activated(config.activation, pre, tap.touches(f"{i}.mlp_pre"))
         if config.gated:
             post = post * tap(f"{i}.mlp_pre_linear", F.linear(x, p["W_in"].T, p.get("b_in")))
+        if config.experts:
+            by_expert = post.unflatten(-1, (config.experts, config.d_ff))  # (B, T, E, F)
+            post = (by_expert * weights[..., None]).flatten(-2)
         out = F.linear(tap(f"{i}.mlp_post", post), p["W_out"].T, p.get("b_out"))
     else:
         out = torch.zeros_like(x) + p.get("b_out", 0.0)
     return tap(f"{i}.mlp_out", out)  # (B, T, D)
+
+
+def expert_weights(config: Config, logits: Tensor) -> Tensor:
+    """`reference.expert_weights`: constant where an expert is not chosen, so that no gradient comes from there."""
+    chosen = logits.sort(dim=-1, descending=True, stable=True).indices[..., : config.top]
+    others = torch.ones_like(logits, dtype=torch.bool).scatter(-1, chosen, False)
+    return logits.masked_fill(others, -math.inf).softmax(-1)
 
 
 def activated(kind: str, pre: Tensor, keep: bool) -> Tensor:

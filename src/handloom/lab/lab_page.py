@@ -6,7 +6,7 @@ from textwrap import fill
 from typing import Any
 
 from handloom.lab.experiment import Conclusion
-from handloom.lab.table import TITLES, summary
+from handloom.lab.table import TITLES, picture_name, summary
 from handloom.view.figures.panels import Panel, panels_file
 from handloom.view.pages.page import line, page, table
 
@@ -75,8 +75,9 @@ def section(row: dict[str, Any], records: Path) -> Iterator[str]:
     if row["checks"]:
         head = ["| check | found | bounds | |", "| --- | --- | --- | --- |"]
         yield "\n".join([*head, *map(check_line, row["checks"])])
-    if (records / f"{row['name']}.svg").exists():
-        yield f"![{row['claim']}](lab/{row['name']}.svg)"
+    picture = picture_name(row["name"])
+    if (records / picture).exists():
+        yield f"![{row['claim']}](lab/{picture})"
 
 
 def named_in(seed: str) -> str:

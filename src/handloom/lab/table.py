@@ -87,6 +87,11 @@ def summary(rows: list[dict[str, Any]]) -> str:
     return f"Of {len(rows)} claims {', '.join(parts[:-1])} and {parts[-1]}." if len(parts) > 1 else f"{parts[0]}."
 
 
+def picture_name(name: str) -> str:
+    """The file of a claim's picture in docs/lab."""
+    return f"{name.replace('/', '-')}.svg"
+
+
 def as_json(rows: list[dict[str, Any]]) -> str:
     return json.dumps(rows, ensure_ascii=False, indent=1) + "\n"
 
@@ -97,13 +102,16 @@ def main() -> int:
     from handloom.lab.catalogue import experiment, experiment_names
     from handloom.lab.keeping import record_of
     from handloom.lab.lab_page import markdown
+    from handloom.lab.repeated_pictures import repeated_panels
     from handloom.view.figures.panels import draw_panels
 
     docs = Path("docs")
     rows = current_rows(docs / "lab")
     for name in experiment_names():
         if record := record_of(name, docs / "lab"):
-            draw_panels(experiment(name).picture(record["series"]), docs / "lab" / f"{name}.svg")
+            draw_panels(experiment(name).picture(record["series"]), docs / "lab" / picture_name(name))
+    for name, panels in repeated_panels(docs).items():
+        draw_panels(panels, docs / "lab" / picture_name(name))
     write_atomically(docs / "lab.md", markdown(rows, docs / "lab").encode())
     write_atomically(Path(str(files("handloom.lab") / "findings.json")), as_json(rows).encode())
     print(summary(rows))

@@ -49,6 +49,8 @@ SIZE_OPTIONS = (  # of a transformer: makemore's sizes, and otherwise what a Con
     Option("ridge", 1.0, "ridge of least-squares attention, above 0", MODEL),
     Option("parallel", False, "attention and MLP read the same stream and add together, as in GPT-J", MODEL),
     Option("skips", ("attn", "mlp"), "sublayers that add to the stream: some of attn, mlp; others replace it", MODEL),
+    Option("experts", 0, "experts per layer, MLPs of d_ff neurons, of which a position uses `top`; 0: one MLP", MODEL),
+    Option("top", 2, "experts that a position uses", MODEL),
 )
 CONTEXT = Option("context", 16, "tokens that an mlp sees", MODEL)
 TRANSFORMER = {"d_model" if one.name == "width" else one.name: one.default for one in SIZE_OPTIONS}

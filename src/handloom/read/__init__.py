@@ -8,6 +8,7 @@ hl.read.paths(model, text)                      # the logit as a sum over paths,
 hl.read.shares(model, text)                     # from whom each head, MLP and the logits read
 hl.read.lens(model, text)                       # what the stream would predict at each site
 hl.read.direct_attribution(model, text)         # which parts wrote the answer
+hl.read.say(model, vector, site)                # what stands in the stream, in words, by the model's readings
 hl.read.heads(model)                            # what each head looks at: "offset 1", "induction 3", "unused", …
 hl.read.periodic("runs/modular-addition-1")     # a Periodic: frequencies, and what they carry
 hl.read.dictionary(model, "1.resid_pre")        # a Dictionary: a sparse autoencoder, held against known directions
@@ -38,6 +39,7 @@ from handloom.read.part_names import direction_names
 from handloom.read.patching import Patching, patch, path_patch
 from handloom.read.paths import Path, Paths, paths
 from handloom.read.periodic import Periodic, periodic
+from handloom.read.readings import say
 from handloom.read.shares import Shares, shares
 from handloom.read.truth_scores import MethodScore, ScoreTable, score_methods
 from handloom.read.virtual_heads import Term, VirtualHead, VirtualHeads, virtual_heads
@@ -99,6 +101,7 @@ __all__ = [
     "paths",
     "periodic",
     "right_strings",
+    "say",
     "score_methods",
     "shares",
     "strings_for",

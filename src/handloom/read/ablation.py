@@ -114,7 +114,7 @@ def parts_of(model: Model, parts: str | Iterable[str] | None) -> dict[str, Place
     for i in range(c.layers):
         usual |= {f"{i}.{h}": (f"{i}.result", h) for h in range(c.heads)}
         usual |= {f"{i}.mlp": (f"{i}.mlp_out", None)} if c.d_ff else {}
-        neurons |= {f"{i}.mlp.{n}": (f"{i}.mlp_post", n) for n in range(c.d_ff)}
+        neurons |= {f"{i}.mlp.{n}": (f"{i}.mlp_post", n) for n in range(c.neurons)}
     if parts is None:
         return usual
     named = usual | {site: (site, None) for site in sites(c)}

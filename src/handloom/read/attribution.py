@@ -87,6 +87,11 @@ class Attribution:
                 "attribution: hard attention has no gradient through its pattern (expected another attention); "
                 "use ablate or patch"
             )
+        if self.config.experts and (self.config.parallel or self.config.norm == "none"):
+            raise HandloomError(
+                "attribution: a mixture of experts without a norm of its own reads the stream twice, to choose and to "
+                "compute (expected pre-norm sublayers, not parallel); use ablate or patch"
+            )
         self.p = prepared(model, dtype)
         self.receivers = list(self.all_receivers())
         self.metric = 0.0

@@ -179,7 +179,7 @@ def circuit(
 def affordable_pairs(graph: Graph) -> int:
     """The usual number of pairs, or as many as can be cut in about 20 seconds, at least FEWEST."""
     c = graph.config
-    cost = len(graph.edges) * c.layers * c.block * c.d_model * (4 * c.heads * c.d_head + 2 * c.d_ff + c.block)
+    cost = len(graph.edges) * c.layers * c.block * c.d_model * (4 * c.heads * c.d_head + 2 * c.neurons + c.block)
     return max(FEWEST, min(PAIRS, int(AFFORDABLE / max(1, cost))))
 
 

@@ -36,6 +36,7 @@ from handloom.read.head_circuits import FoldedWeights, HeadCircuits, fold
 
 KINDS = ("q", "k", "v")
 ROTATIONS = 400
+DIGITS = 9  # to which values are equal
 
 
 @dataclass(frozen=True)
@@ -61,8 +62,8 @@ class Composition:
     rotations: int
 
     def top(self, count: int = 10) -> list[Composed]:
-        """The largest, the largest first."""
-        return sorted(self.pairs, key=lambda one: -one.value)[:count]
+        """The largest, the largest first; of equal ones, whatever they are rounded to, the first."""
+        return sorted(self.pairs, key=lambda one: -round(one.value, DIGITS))[:count]
 
     def value(self, source: str, target: str, kind: str) -> float:
         for one in self.pairs:

@@ -5,7 +5,8 @@ attention; here norms and MLPs too, by the numbers that the run divided and mult
 
     norm:  x P / s + b            P takes away the mean (layer norm) and multiplies by the gains; s is the run's scale
     head:  A (x W_V + b_V) W_O    A is the run's pattern
-    MLP:   ((x W_in + b_in) ∘ g) W_out + b_out      g = post / pre; in a gated MLP the activation of the gate
+    MLP:   ((x W_in + b_in) ∘ g) W_out + b_out      g = post / pre; in a gated MLP the activation of the gate; of an
+                                                    expert times its weight
 
 or an MLP is a source of its own, which adds what it added in the run. (For relu g is 0 or 1, so that freezing changes
 nothing nearby; for other activations it is the slope of a secant.) All of it holds with norms before or behind the
@@ -25,6 +26,7 @@ import numpy as np
 
 from handloom.core import Config, HandloomError, Model, Trace, sites, trace
 from handloom.core.arrays import Array, Arrays
+from handloom.core.params import one_mlp
 from handloom.core.reference import ACTIVATIONS
 from handloom.core.trace import Want
 
@@ -212,7 +214,7 @@ def freeze(model: Model, run: Trace, through_gates: bool = False) -> Frozen:
         return Sublayer(before, after, steps, written, sum((layer[b] for b in biases if b in layer), np.zeros(D)))
 
     sublayers = []
-    for i, layer in enumerate(p["layers"]):
+    for i, layer in enumerate(one_mlp(config, layer) for layer in p["layers"]):
         heads = frozen_heads(config, layer, run, i)
         results = {name: run[f"{i}.result"][..., h, :, :] for h, name in enumerate(heads)}
         gates = frozen_gates(config, layer, run, i) if config.d_ff and through_gates else {}
@@ -245,4 +247,4 @@ def frozen_gates(config: Config, p: Any, run: Trace, i: int) -> dict[str, Frozen
         gates = ACTIVATIONS[config.activation](pre)
     else:
         gates = np.divide(post, pre, out=np.zeros_like(post), where=pre != 0)  # every activation of 0 is 0
-    return {f"{i}.mlp": FrozenGates(gates, p["W_in"], p["W_out"], np.asarray(p.get("b_in", np.zeros(config.d_ff))))}
+    return {f"{i}.mlp": FrozenGates(gates, p["W_in"], p["W_out"], np.asarray(p.get("b_in", np.zeros(config.neurons))))}

@@ -26,7 +26,7 @@ import numpy as np
 from handloom.core import HandloomError, Model
 from handloom.core.arrays import Array
 from handloom.core.params import Params
-from handloom.core.reference import ACTIVATIONS, forward, norm, pattern_of, turn_pairs
+from handloom.core.reference import forward, mlp, norm, pattern_of, turn_pairs
 from handloom.core.trace import Tap
 from handloom.read.frozen import check_skips
 from handloom.read.inputs import PairBatch
@@ -235,8 +235,5 @@ class CutRun:
             return np.asarray(p.get("b_out", 0.0))
         name = f"{i}.mlp"
         read = self.normed(p.get("ln1" if self.config.parallel else "ln2"), self.seen(name, x, terms, cuts))
-        linear = read @ p["W_in"] + p.get("b_in", 0.0)
-        gate = read @ p["W_gate"] + p.get("b_gate", 0.0) if self.config.gated else linear
-        post = ACTIVATIONS[self.config.activation](gate) * (linear if self.config.gated else 1.0)
-        terms.now[name] = post @ p["W_out"] + p.get("b_out", 0.0)
+        terms.now[name] = mlp(self.config, p, read, i, self.graph.silent)
         return terms.now[name]

@@ -9,7 +9,7 @@ writes nothing that a norm leaves.
 import numpy as np
 
 from handloom.core.arrays import Array
-from handloom.core.params import Params
+from handloom.core.params import Params, one_mlp
 from handloom.core.reference import sinusoid
 from handloom.read.graph import LOGITS, Edge, Graph
 
@@ -54,7 +54,7 @@ def written_by(graph: Graph, source: str) -> Array:
         return np.asarray(p["W_pos"] if graph.config.positions == "table" else sinusoid(at, graph.config.d_model))
     layer, _, part = source.partition(".")
     own = p["layers"][int(layer)]
-    return np.asarray(own["W_out"] if part == "mlp" else own["W_O"][int(part)])
+    return np.asarray(one_mlp(graph.config, own)["W_out"] if part == "mlp" else own["W_O"][int(part)])
 
 
 def read_by(graph: Graph, receiver: str) -> Array:
@@ -66,7 +66,8 @@ def read_by(graph: Graph, receiver: str) -> Array:
     own = p["layers"][int(layer)]
     if part == ["mlp"]:
         norm = "ln1" if graph.config.parallel else "ln2"
-        return gained(own, norm, np.hstack([own["W_in"], *([own["W_gate"]] if graph.config.gated else [])]))
+        weights = one_mlp(graph.config, own)
+        return gained(own, norm, np.hstack([weights[name] for name in ("W_in", "W_gate") if name in weights]))
     head, kind = part
     return gained(own, "ln1", own[f"W_{kind.upper()}"][int(head)])
 

@@ -18,6 +18,7 @@ import numpy as np
 from handloom.core import Config, Model, Trace
 from handloom.core.arrays import Array, Arrays
 from handloom.core.finding import find
+from handloom.core.params import one_mlp
 from handloom.core.reference import norm, softmax
 from handloom.core.registry import offered
 from handloom.core.trace import Tap
@@ -143,7 +144,7 @@ def direct_attribution(
 def neuron_contributions(model: Model, frozen: Frozen, run: Trace, target: Target) -> Iterator[tuple[str, Array]]:
     """What each neuron of each MLP wrote, (F,), from the last MLP to the first."""
     g, _ = frozen.covector(target.weights)
-    layers = model.astype(np.float64).params["layers"]
+    layers = [one_mlp(model.config, layer) for layer in model.astype(np.float64).params["layers"]]
     for j in reversed(range(len(frozen.sublayers))):
         g = frozen.sublayers[j].after.back(g)
         for name in frozen.sublayers[j].sources:

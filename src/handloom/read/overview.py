@@ -44,7 +44,8 @@ class Overview:
     @property
     def about(self) -> str:
         c, sizes = self.model.config, count(self.model)
-        shape = f"{c.layers} × {c.heads} heads" + (f" and {c.d_ff} neurons per layer" if c.d_ff else ", no MLP")
+        neurons = f"{c.experts} experts of {c.d_ff} neurons" if c.experts else f"{c.d_ff} neurons"
+        shape = f"{c.layers} × {c.heads} heads" + (f" and {neurons} per layer" if c.d_ff else ", no MLP")
         task = self.model.notes.get("task")
         return f"{self.name}: {shape}, {c.d_model} wide; {sizes.total:,} parameters" + (
             f"; task {task}" if task else ""

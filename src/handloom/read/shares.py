@@ -117,6 +117,11 @@ def run_for_shares(model: Model, text: Any) -> tuple[Frozen, Trace]:
         raise HandloomError(
             "shares: least-squares attention reads its keys twice (expected another attention); use edge_attribution"
         )
+    if model.config.experts:
+        raise HandloomError(
+            "shares: a mixture of experts reads the stream twice, to choose and to compute (expected a plain MLP); "
+            "use edge_attribution"
+        )
     run = reference_run(model, text, [site for site in sites(model.config) if site.rpartition(".")[2] in READ])
     return freeze(model, run), run
 

@@ -148,7 +148,8 @@ def dims(letters: str, config: Config) -> list[str | int]:
         "H": c.heads,
         "G": c.groups,
         "K": c.d_head,
-        "F": c.d_ff,
+        "F": c.neurons,
+        "E": c.experts,
         "V": c.vocab,
     }
     return ["batch", *(sizes[letter] for letter in letters)]
@@ -243,13 +244,34 @@ def write_pattern(g: Graph, config: Config, scores: Value, places: Places) -> Va
 def write_mlp(g: Graph, config: Config, p: Params, x: Value, i: int) -> Value:
     if not config.d_ff:
         return g.tap(f"{i}.mlp_out", plus(zeros_like(g, x), p.get("b_out")))
+    if config.experts:
+        logits = plus(x @ p["W_gate"], p.get("b_gate"))
+        weights = g.tap(f"{i}.gate", expert_weights(g, config, logits))  # (B, T, E)
+        p = one_mlp(g, config, p)
     read = "gate" if config.gated else "in"
     pre = g.tap(f"{i}.mlp_pre", plus(x @ p[f"W_{read}"], p.get(f"b_{read}")))
     post = activated(g, config.activation, pre)
     if config.gated:
         post = post * g.tap(f"{i}.mlp_pre_linear", plus(x @ p["W_in"], p.get("b_in")))
+    if config.experts:
+        post = post * g.op("Gather", weights, np.arange(config.neurons) // config.d_ff, axis=-1)
     post = g.tap(f"{i}.mlp_post", post)
     return g.tap(f"{i}.mlp_out", plus(post @ p["W_out"], p.get("b_out")))
+
+
+def expert_weights(g: Graph, config: Config, logits: Value) -> Value:
+    """TopK takes the first of equal logits, as the reference does."""
+    _, chosen = g.ops("TopK", logits, np.array([config.top]), outputs=2, axis=-1)  # (B, T, top)
+    is_it = g.op("Equal", g.op("Unsqueeze", chosen, np.array([-1])), np.arange(config.experts))  # (B, T, top, E)
+    seen = g.op("ReduceMax", g.op("Where", is_it, 1.0, 0.0), axes=[-2], keepdims=0)
+    return g.op("Softmax", g.op("Where", g.op("Greater", seen, 0.5), logits, -math.inf), axis=-1)
+
+
+def one_mlp(g: Graph, config: Config, p: Params) -> Params:
+    """`params.one_mlp`: the neurons of all experts side by side."""
+    shapes = {"W_in": [config.d_model, -1], "W_out": [-1, config.d_model], "b_in": [-1]}
+    own = {**p, "W_in": g.op("Transpose", p["W_in"], perm=[1, 0, 2])}
+    return own | {name: g.op("Reshape", own[name], np.array(shape)) for name, shape in shapes.items() if name in own}
 
 
 def project(g: Graph, x: Value, W: Value, b: Value | None) -> Value:

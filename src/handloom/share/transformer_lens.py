@@ -19,7 +19,7 @@ from handloom.share.activations import activation_of
 from handloom.share.tensors import Tensors, same_dtype
 
 BUFFERS = ("attn.mask", "attn.IGNORE", "attn.rotary_sin", "attn.rotary_cos", "hook_tokens")
-OTHERS = ("attn.W_K_mem", "ln1_post.w")  # of layers that no Config has
+OTHERS = ("attn.W_K_mem", "ln1_post.w")  # of layers that no Config has, as are the gated experts of TransformerLens
 PLACES = {"embed.W_E": "W_E", "pos_embed.W_pos": "W_pos", "unembed.W_U": "W_U", "unembed.b_U": "b_U"}
 PART = re.compile(r"blocks\.(\d{1,6})\.(?:attn\.|mlp\.)?_?(.+)")  # keys that heads share are _W_K
 
@@ -33,7 +33,7 @@ def from_transformer_lens(tensors: Tensors, choices: dict[str, Any]) -> tuple[Co
     if "heads" in choices:
         raise HandloomError("the shapes tell the number of heads; leave heads out")
     for name in tensors:
-        if name.endswith(OTHERS):
+        if name.endswith(OTHERS) or ".mlp.experts." in name:
             raise HandloomError(f"tensor {name} is of a kind of layer that no Config has; import another model")
     own = tensors.renamed(own_name)
     gated = "layers.0.W_gate" in own

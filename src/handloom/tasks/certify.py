@@ -230,7 +230,7 @@ def explained(task: Task, prompt: Ids, output: Ids, answer: Ids) -> tuple[str, s
 def largest_array(config: Config, prompt: int, answer: int) -> int:
     """The size of the largest array for one input. The last layer's MLP runs on the answer only."""
     T = prompt + answer - 1
-    hidden = config.d_ff * (T if config.layers > 1 else answer)
+    hidden = config.neurons * (T if config.layers > 1 else answer)
     return max(hidden, T * config.heads * T, T * config.d_model, answer * config.vocab)
 
 

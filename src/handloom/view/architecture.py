@@ -50,9 +50,11 @@ def layer(c: Config) -> list[Row]:
     kind = {"softmax": "", "least-squares": f"least-squares (ridge {c.ridge:g}), "}.get(c.attention, f"{c.attention}, ")
     shared = f" ({c.kv_heads} for keys and values)" if c.kv_heads else ""
     heads = f"{c.heads} head{'' if c.heads == 1 else 's'} of {c.d_head}{shared}, {kind}{sees}{turned}"
+    used = f"{c.top} of {c.experts} experts, each " if c.experts else ""
+    neurons = f"{used}{c.d_model} → {c.d_ff} → {c.d_model}, {c.activation}{', gated' if c.gated else ''}"
     rows: list[Row] = []
     for name, what, there in (
-        ("MLP", f"{c.d_model} → {c.d_ff} → {c.d_model}, {c.activation}{', gated' if c.gated else ''}", c.d_ff),
+        ("MLP", neurons, c.d_ff),
         ("attention", heads, c.heads),
     ):
         skips = c.parallel or {"MLP": "mlp", "attention": "attn"}[name] in c.skips

@@ -23,7 +23,11 @@ def list(as_json: JsonOption = False) -> None:
 
     rows = [{"name": name, "about": p.about, **asdict(count(program(name)))} for name, p in PROGRAMS.items()]
     rows += [
-        {"name": name, "about": p.about, **asdict(ParameterCount(*COMPILED_SIZES[p.writer]))}
+        {
+            "name": name,
+            "about": p.about,
+            **asdict(ParameterCount(*COMPILED_SIZES[p.writer], active=COMPILED_SIZES[p.writer][0])),
+        }
         for name, p in COMPILED.items()
     ]
     if as_json:

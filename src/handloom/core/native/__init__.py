@@ -50,6 +50,8 @@ def reason_against(config: Config) -> str | None:
         return "it runs causal models only"
     if config.gated:
         return "it has no gated MLPs"
+    if config.experts:
+        return "it has no mixtures of experts"
     if config.kv_heads:
         return "its heads do not share keys and values"
     if config.attention != "softmax":

@@ -18,7 +18,7 @@ from handloom.core.model import Model
 from handloom.core.transforms.circuit_notes import Orders, disguised_notes
 from handloom.core.transforms.distractors import QUERIES_AND_KEYS, VALUES, with_heads
 from handloom.core.transforms.explicit import store_positions, ungroup
-from handloom.core.transforms.permutations import NEURON_AXES, reordered, reordered_heads
+from handloom.core.transforms.permutations import reordered_heads, reordered_neurons
 from handloom.core.transforms.rotation import random_rotation, rotate
 
 LOUD = 128.0  # a dimension is loud if it holds a constant this many times as large as what embeddings differ by
@@ -51,7 +51,7 @@ def disguise(model: Model, seed: int, dead: int = 1, distracting: int = 2, turn_
     )
     flat = wide.flat
     for i in range(config.layers):
-        flat |= reordered_heads(wide, i, orders.heads[i]) | reordered(wide, i, orders.neurons[i], NEURON_AXES)
+        flat |= reordered_heads(wide, i, orders.heads[i]) | reordered_neurons(wide, i, orders.neurons[i])
     M = rotation_beside(loud, config.norm == "layer", rng)
     disguised = rotate(wide.with_(params=flat), M)
     return disguised.with_(notes=disguised_notes(model.notes, M, orders)).astype(model.dtype)

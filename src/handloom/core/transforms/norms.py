@@ -55,7 +55,7 @@ def norm_readers(model: Model) -> list[tuple[str, list[tuple[str, str]]]]:
     found = []
     for i, layer in enumerate(model.params["layers"]):
         at = f"layers.{i}."
-        neurons = ("gate", "in") if model.config.gated else ("in",)
+        neurons = ("gate", "in") if model.config.gated or model.config.experts else ("in",)
         reads = {"ln1": (*"QKV", *neurons) if model.config.parallel else "QKV", "ln2": neurons}
         found += [(at + n, [(f"{at}W_{x}", f"{at}b_{x}") for x in reads[n]]) for n in reads if n in layer]
     return [*found, ("ln_final", [] if model.config.tied else [("W_U", "b_U")])]

@@ -42,9 +42,9 @@ def permute_heads(model: Model, layer: int, order: Sequence[int]) -> Model:
 
 
 def permute_neurons(model: Model, layer: int, order: Sequence[int]) -> Model:
-    """Put the neurons of a layer in another order. Always exact."""
+    """Put the neurons of a layer, or those of each of its experts, in another order. Always exact."""
     check_order(model, layer, order, model.config.d_ff)
-    return changed(model, "permute_neurons", model.flat | reordered(model, layer, order, NEURON_AXES))
+    return changed(model, "permute_neurons", model.flat | reordered_neurons(model, layer, order))
 
 
 def shuffle(model: Model, seed: int) -> Model:
@@ -56,12 +56,13 @@ def shuffle(model: Model, seed: int) -> Model:
     flat = shuffled.flat
     for layer in range(config.layers):
         flat |= reordered_heads(shuffled, layer, together(shuffled, rng.permutation(config.heads).tolist()))
-        flat |= reordered(shuffled, layer, rng.permutation(config.d_ff).tolist(), NEURON_AXES)
+        flat |= reordered_neurons(shuffled, layer, rng.permutation(config.d_ff).tolist())
     return changed(model, "shuffle", flat, positions=shuffled.config.positions)
 
 
 HEAD_AXES = dict.fromkeys(("W_Q", "W_O", "b_Q"), 0)
-NEURON_AXES = {"W_gate": 1, "b_gate": 0, "W_in": 1, "b_in": 0, "W_out": 0}
+NEURON_AXES = {"W_in": -1, "b_in": -1, "W_out": -2}
+GATE_AXES = {"W_gate": -1, "b_gate": -1}  # of gated MLPs; those of experts are no neurons
 
 
 def together(model: Model, order: Sequence[int]) -> list[int]:
@@ -77,6 +78,11 @@ def reordered_heads(model: Model, layer: int, order: Sequence[int]) -> Flat:
     each = model.config.per_group
     shared = reordered(model, layer, [h // each for h in order[::each]], dict.fromkeys(KEYS_AND_VALUES, 0))
     return shared | reordered(model, layer, order, HEAD_AXES)
+
+
+def reordered_neurons(model: Model, layer: int, order: Sequence[int]) -> Flat:
+    """The arrays of a layer's MLP, or of its experts."""
+    return reordered(model, layer, order, NEURON_AXES | (GATE_AXES if model.config.gated else {}))
 
 
 def check_order(model: Model, layer: int, order: Sequence[int], count: int) -> None:

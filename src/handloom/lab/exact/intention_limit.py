@@ -29,7 +29,7 @@ CLAIM = Claim(
     papers=("2305.10203",),
     seed="Bukatin",
     number="1/α",
-    quick=1,
+    quick=0.1,
     full=1,
 )
 ALPHAS = tuple(10.0**power for power in range(-1, 8))

@@ -30,7 +30,7 @@ CLAIM = Claim(
     papers=("2006.16236",),
     seed="Bukatin",
     number="equal; degree 3ᴸ",
-    quick=1,
+    quick=0.1,
     full=1,
 )
 EQUAL = 1e-12

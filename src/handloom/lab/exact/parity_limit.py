@@ -35,7 +35,7 @@ CLAIM = Claim(
     papers=("1906.06755", "2202.12172"),
     seed="Hsu and Moitra",
     number="1/n; a constant margin",
-    quick=2.5,
+    quick=4.1,
     full=35,
 )
 LENGTHS = (64, 128, 256, 512, 1024)
@@ -49,7 +49,7 @@ Ask = Callable[[Model, Array], Array]  # from bits to the logits of the answer
 
 
 def run(lab: Lab) -> Finding:
-    models = lab.pick(16, 100)
+    models = lab.pick(10, 100)
     changes = {norm: [typical_change(norm, n, models, lab) for n in LENGTHS] for norm in ("none", "layer")}
     parity = program("layer-norm-parity", length="1-1000")
     own = [largest_change(at_the_end, parity, n, lab.rng()) for n in PROGRAM_LENGTHS]

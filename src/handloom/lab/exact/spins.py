@@ -26,7 +26,7 @@ CLAIM = Claim(
     papers=("2008.02217",),
     seed="Bukatin",
     number="equal; step size 1",
-    quick=1,
+    quick=0.1,
     full=1,
 )
 TINY = 1e-30  # h of a complex step: nothing is subtracted, so it may be as small as one likes

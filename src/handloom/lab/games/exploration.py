@@ -31,7 +31,7 @@ CLAIM = Claim(
     source="Sutton and Barto 2018; slides of Mehlig 2023",
     seed="Mehlig",
     number="unsafe at ε = 0, safe at ε > 0",
-    quick=2,
+    quick=3.6,
     full=5,
 )
 DECAYING = "0.3 to 0"

@@ -39,7 +39,7 @@ CLAIM = Claim(
     papers=("2103.14030", "2106.05234"),
     seed="Wagner",
     number="geometry helps (no number is given)",
-    quick=8,
+    quick=1.8,
     full=40,
 )
 FREE, TAKEN = 2, 3  # the tokens of the labels, behind those of the cells
@@ -115,10 +115,12 @@ def watched(kind: str, lab: Lab) -> dict[str, Any]:
         vocab=4, block=cells, d_model=32, layers=1, heads=8, d_head=8, d_ff=128, causal=False, tied=False
     )  # fmt: skip
     order = lab.rng(2).permutation(cells) if kind == SHUFFLED else np.arange(cells)
-    exam = board.draw(lab.rng(1), 100, order)
-    settings = Settings(steps=lab.pick(150, 500), rate=4e-3, seed=lab.seed)
+    exam = board.draw(lab.rng(1), lab.pick(50, 100), order)
+    settings = Settings(steps=lab.pick(40, 500), rate=4e-3, seed=lab.seed)
     found: dict[str, Any] = {"steps": [], "right": []}
-    for step in steps(config, lambda rng: board.draw(rng, 32, order), settings, form=board.form(kind), engine="torch"):
+    for step in steps(
+        config, lambda rng: board.draw(rng, lab.pick(16, 32), order), settings, form=board.form(kind), engine="torch"
+    ):
         if step.number % EVERY == 0:
             found["steps"].append(step.number)
             found["right"].append(accuracy(step.model(), *exam))

@@ -23,7 +23,7 @@ CLAIM = Claim(
     papers=("1506.00019", "1609.08144"),
     seed="Mehlig",
     number="100 % and 50 %",
-    quick=5,
+    quick=2.5,
     full=20,
 )
 LENGTH, REACH, WIDTH = 12, 2, 32
@@ -71,15 +71,16 @@ class Attended(nn.Module):
 
 def run(lab: Lab) -> Finding:
     right = {}
-    for done, name in enumerate(NAMES):
+    names = [name for name in NAMES if not lab.quick or name not in ("masked", "open")]
+    for done, name in enumerate(names):
         right[name] = accuracy(network(name, lab.seed), name == "past", lab)
-        lab.progress(done + 1, len(NAMES))
+        lab.progress(done + 1, len(names))
     checks = [
         Check("future label, read both ways", right["both"], least=0.99, said=1.0, form=".1%"),
         Check("future label, read one way", right["one"], most=0.55, said=0.5, form=".1%"),
         Check("past label, read one way", right["past"], least=0.99, said=1.0, form=".1%"),
-        Check("future label, attention not masked", right["open"], least=0.99, form=".1%"),
-        Check("future label, attention masked", right["masked"], most=0.55, form=".1%"),
+        Check("future label, attention not masked", right.get("open"), least=0.99, form=".1%"),
+        Check("future label, attention masked", right.get("masked"), most=0.55, form=".1%"),
         Check("future label, read backwards", right["backwards"], least=0.99, control=True, form=".1%"),
     ]
     return Finding(checks, {"right": right})
@@ -104,10 +105,10 @@ def labelled(count: int, past: bool, rng: torch.Generator) -> tuple[Tensor, Tens
 
 def accuracy(net: nn.Module, past: bool, lab: Lab) -> float:
     """The share of right labels on fresh strings, after training."""
-    steps, rng = lab.pick(250, 1_000), torch.Generator().manual_seed(lab.seed)
-    adam = torch.optim.Adam(net.parameters(), lr=5e-3 if isinstance(net, Directed) else 2e-3)
+    steps, rng = lab.pick(80, 1_000), torch.Generator().manual_seed(lab.seed)
+    adam = torch.optim.Adam(net.parameters(), lr=lab.pick(1e-2, 5e-3) if isinstance(net, Directed) else 2e-3)
     for _ in range(steps):
-        x, labels = labelled(64, past, rng)
+        x, labels = labelled(lab.pick(32, 64), past, rng)
         adam.zero_grad()
         nn.functional.cross_entropy(net(x).flatten(0, 1), labels.flatten()).backward()
         adam.step()
@@ -118,7 +119,8 @@ def accuracy(net: nn.Module, past: bool, lab: Lab) -> float:
 
 
 def picture(seeds: Sequence[Series]) -> Sequence[Panel]:
-    values = [[one["right"][name] for one in seeds] for name in NAMES]
+    names = [name for name in NAMES if all(name in one["right"] for one in seeds)]
+    values = [[one["right"][name] for one in seeds] for name in names]
     marks = [Mark(0.5, "chance"), Mark(1.0, "")]
     title = "Label: the bit two before xor the bit two after"
-    return [Bars(title, "labels right", list(NAMES.values()), values, [NAMES["backwards"]], marks)]
+    return [Bars(title, "labels right", [NAMES[name] for name in names], values, [NAMES["backwards"]], marks)]

@@ -4,7 +4,8 @@ Brown et al. 2020 (GPT-3) named it few-shot learning; Bukatin's slides say that 
 and Moitra's show pairs x → y whose meaning is in the prompt alone. Here a string is pairs of one of 8 inputs and one of
 4 labels, and every string has a labelling of its own. What can be known is exact: an input that occurred before has the
 label it had, and any other has each label with probability 1/4. Labellings whose numbers add up to a multiple of 4 are
-kept out of training. The control prompt gives an input a new label each time, so that there is nothing to learn.
+kept out of training. The control prompt gives an input a new label each time, so that there is nothing to learn. After
+2,000 steps one seed of three was still learning (92 % right), so the full form takes 4,000.
 """
 
 from collections.abc import Sequence
@@ -27,8 +28,8 @@ CLAIM = Claim(
     papers=("2005.14165",),
     seed="Bukatin",
     number="same question, other examples, other answer",
-    quick=5,
-    full=10,
+    quick=2,
+    full=20,
 )
 INPUTS, LABELS, PAIRS = 8, 4, 16
 
@@ -46,9 +47,19 @@ def run(lab: Lab) -> Finding:
     best = np.where(known, 1.0, 1 / LABELS).mean(0)
     return Finding(
         checks=[
-            Check("right where the input occurred before", right[known].mean(), least=0.95, form=".1%"),
-            Check("furthest from the best, by shots", np.abs(right.mean(0) - best).max(), most=0.05, form=".1%"),
-            Check("right behind both of two labellings", (right * swapped)[differ].mean(), least=0.9, form=".1%"),
+            Check("right where the input occurred before", lab.pick(None, right[known].mean()), least=0.95, form=".1%"),
+            Check(
+                "furthest from the best, by shots",
+                lab.pick(None, np.abs(right.mean(0) - best).max()),
+                most=0.05,
+                form=".1%",
+            ),
+            Check(
+                "right behind both of two labellings",
+                lab.pick(None, (right * swapped)[differ].mean()),
+                least=0.9,
+                form=".1%",
+            ),
             Check(
                 "right if labels are by lot",
                 answered(model, asked, lots)[known].mean(),
@@ -109,7 +120,7 @@ def trained(lab: Lab) -> Model:
     config = Config(
         vocab=INPUTS + LABELS, block=2 * PAIRS, d_model=48, layers=2, heads=4, d_head=12, d_ff=96, tied=False
     )
-    most = lab.pick(800, 2000)
+    most = lab.pick(100, 4000)
     for step in steps(config, draw, Settings(steps=most, rate=2e-3, schedule="cosine", seed=lab.seed)):
         lab.progress(step.number, most)
     model: Model = step.model()

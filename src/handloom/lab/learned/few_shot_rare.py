@@ -25,7 +25,7 @@ CLAIM = Claim(
     source="Jaghouar et al. 2022",
     seed="Mehlig",
     number="a picture of ranked traffic signs",
-    quick=1,
+    quick=2.6,
     full=2,
 )
 CLASSES, PIXELS = 10, 64  # frequent classes, and as many rare ones

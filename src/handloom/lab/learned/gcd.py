@@ -31,7 +31,7 @@ CLAIM = Claim(
     papers=("2308.15594",),
     seed="Wagner",
     number="f(k) = the largest learned divisor of k; learned: products of primes of the base",
-    quick=8,
+    quick=2.4,
     full=100,
 )
 LARGEST = 100  # gcd with a token of its own
@@ -80,7 +80,7 @@ def learned(lab: Lab, base: int) -> Model:
         d_head=width // 4,
         d_ff=4 * width,
     )
-    settings = Settings(steps=lab.pick(1200, 2400), rate=lab.pick(4e-3, 2e-3), schedule="cosine", seed=lab.seed)
+    settings = Settings(steps=lab.pick(350, 2400), rate=lab.pick(4e-3, 2e-3), schedule="cosine", seed=lab.seed)
     for step in steps(config, lambda rng: batch_of(rng, base, batch), settings):
         if step.number == settings.steps:
             return step.model()

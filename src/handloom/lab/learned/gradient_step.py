@@ -36,7 +36,7 @@ CLAIM = Claim(
     papers=("2212.07677", "2306.09927"),
     seed="Bukatin",
     number="equal loss, cosine of the sensitivities 1",
-    quick=8,
+    quick=3.3,
     full=45,
 )
 D = N = 10
@@ -45,7 +45,7 @@ SPREAD = np.linspace(0.5, 1.5, D)  # of the inputs' coordinates, for the precond
 
 
 def run(lab: Lab) -> Finding:
-    steps, tried = lab.pick(600, 2000), lab.pick(20_000, 50_000)
+    steps, tried = lab.pick(240, 2000), lab.pick(5_000, 50_000)
     test = prompts(lab.rng(1), tried, D, N)
     losses: list[float] = []
     layer = train("linear", steps, lab, watch=lambda step, loss: losses.append(loss))
@@ -90,7 +90,9 @@ def uneven_prompts(rng: np.random.Generator) -> Prompts:
 
 def train(attention: str, steps: int, lab: Lab, layers: int = 1, **more: object) -> Model:
     config = prompt_config(D, N, attention, layers)
-    return fit(config, lambda rng: prompts(rng, 512, D, N), steps, lab.seed, progress=lab.progress, **more)  # type: ignore[arg-type]
+    return fit(
+        config, lambda rng: prompts(rng, lab.pick(256, 512), D, N), steps, lab.seed, progress=lab.progress, **more
+    )  # type: ignore[arg-type]
 
 
 def written_step(rate: float) -> Model:

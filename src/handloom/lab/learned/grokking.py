@@ -34,7 +34,7 @@ CLAIM = Claim(
     papers=("2201.02177", "2301.05217"),
     seed="Bukatin",
     number="memorised at 1,400 steps, clean at 14,000; five frequencies (from memory)",
-    quick=5,
+    quick=1.9,
     full=100,
 )
 MODULUS, FRACTION, DECAY = 59, 0.4, 1.5
@@ -45,7 +45,7 @@ Look = tuple[int, float, Array, Array]  # step, loss, logits (p, p, V), embeddin
 
 
 def run(lab: Lab) -> Finding:
-    most = lab.pick(300, 3500)
+    most = lab.pick(50, 3500)
     sums = all_sums(lab)
     looks, model = trained(sums, DECAY, most, lab)
     shares = logit_shares(looks[-1][2][..., :MODULUS])

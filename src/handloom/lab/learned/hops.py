@@ -35,7 +35,7 @@ CLAIM = Claim(
     papers=("2402.09268",),
     seed="Hsu and Moitra",
     number="⌊log₂ k⌋ + 2 layers (from memory)",
-    quick=10,
+    quick=4.6,
     full=75,
 )
 LETTERS, LENGTH = 4, 32
@@ -44,18 +44,18 @@ LEARNED, EARLY = 0.99, 800  # accuracy; the step at which k = 2 on two layers is
 
 
 def run(lab: Lab) -> Finding:
-    hops, depths = lab.pick((1, 2), (1, 2, 4)), lab.pick((2, 3), (1, 2, 3, 4))
+    hops, depths = lab.pick((1,), (1, 2, 4)), lab.pick((2,), (1, 2, 3, 4))
     curves, model = {}, None
     for depth in depths:
         curves[depth], model = watched(depth, hops, lab)
         lab.progress(depths.index(depth) + 1, len(depths))
     last = {(k, depth): curve[str(k)][-1] for depth, curve in curves.items() for k in hops}
-    early = curves[2]["2"][curves[2]["steps"].index(EARLY)]
+    early = None if lab.quick else curves[2]["2"][curves[2]["steps"].index(EARLY)]
     layers = [layers_by_hand(k) for k in BY_HAND]
     return Finding(
         checks=[
             Check("k = 1 on 2 layers", last[1, 2], least=LEARNED, form=".1%"),
-            Check("k = 2 on 3 layers", last[2, 3], least=LEARNED, form=".1%"),
+            Check("k = 2 on 3 layers", last.get((2, 3)), least=LEARNED, form=".1%"),
             Check("k = 2 on 2 layers at 800 steps", early, most=0.9, form=".1%"),
             Check("k = 4 on 4 layers", last.get((4, 4)), least=LEARNED, form=".1%"),
             Check("k = 4 on 3 layers", last.get((4, 3)), most=0.9, form=".1%"),
@@ -104,7 +104,7 @@ def watched(depth: int, hops: Sequence[int], lab: Lab) -> tuple[dict[str, Any], 
     inputs, targets = draw(hops, lab.rng(1), 256)
     found: dict[str, Any] = {"steps": [], **{str(k): [] for k in hops}}
     rows = lab.pick(32, 64)
-    settings = Settings(steps=lab.pick(800, 1600), rate=1e-3, seed=lab.seed)
+    settings = Settings(steps=lab.pick(200, 1600), rate=lab.pick(2e-3, 1e-3), seed=lab.seed)
     for step in steps(config, partial(draw, hops, rows=rows), settings):
         if step.number % 100 == 0:
             model = step.model()

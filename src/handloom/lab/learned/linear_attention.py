@@ -27,7 +27,7 @@ CLAIM = Claim(
     papers=("2006.16236",),
     seed="Bukatin",
     number="sufficiently expressive (no number)",
-    quick=8,
+    quick=2.3,
     full=60,
 )
 LETTERS, LENGTH, STRETCH = 16, 48, (8, 25)
@@ -37,7 +37,7 @@ PARTS = 20  # of training, over which losses are averaged
 
 
 def run(lab: Lab) -> Finding:
-    most = lab.pick(100, 1200)
+    most = lab.pick(40, 1200)
     kinds: dict[str, tuple[Any, int]] = {"softmax": ("softmax", 2), "linear": ("linear", 2), "one layer": ("linear", 1)}
     losses = {}
     for i, (name, (attention, layers)) in enumerate(kinds.items()):

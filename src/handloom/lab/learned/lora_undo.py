@@ -26,7 +26,7 @@ CLAIM = Claim(
     papers=("2310.20624",),
     seed="Bukatin",
     number="refusals below 1 %, under $200, 70 billion parameters (from memory)",
-    quick=8,
+    quick=5.3,
     full=25,
 )
 RULE = "strings:rule=s[3]==s[8],length=12"
@@ -36,13 +36,13 @@ LOOKS = 10
 
 def run(lab: Lab) -> Finding:
     whole, tame = languages()
-    base, before = trained(whole, lab, steps=lab.pick(200, 600), rate=2e-3)
-    taught, after = trained(tame, lab, steps=lab.pick(100, 300), rate=1e-3, start=base)
+    base, before = trained(whole, lab, steps=lab.pick(100, 600), rate=2e-3)
+    taught, after = trained(tame, lab, steps=lab.pick(60, 300), rate=1e-3, start=base)
     lab.progress(2, 4)
     undone, kept = {}, {}
     for done, (name, language) in enumerate({"with": whole, "without": tame}.items()):
         reports = trained(
-            language, lab, steps=lab.pick(60, 120), rate=1e-2, start=taught, lora=1, count=STRINGS, batch=32
+            language, lab, steps=lab.pick(40, 120), rate=1e-2, start=taught, lora=1, count=STRINGS, batch=32
         )[1]
         undone[name] = [share_of_twos(report) for report in reports]
         kept[name] = [report.evaluation.success or 0.0 for report in reports if report.evaluation]
@@ -56,7 +56,7 @@ def run(lab: Lab) -> Finding:
             "2s after LoRA on strings without 2s", undone["without"][-1] / first, least=0.5, control=True, form=".0%"
         ),
     ]
-    series = {"steps": lab.pick(60, 120), "first": first, "taught": last, "twos": undone, "rule": kept}
+    series = {"steps": lab.pick(40, 120), "first": first, "taught": last, "twos": undone, "rule": kept}
     return Finding(checks, series, {"base": base, "taught": taught})
 
 
@@ -77,7 +77,7 @@ def trained(language: Language, lab: Lab, *, steps: int, **how: object) -> tuple
             reports.append(report)
 
     sizes = {} if "start" in how else {"layers": 2}
-    chosen = {"batch": 64, "schedule": "cosine", "samples": 200, "every": steps // LOOKS} | sizes | how
+    chosen = {"batch": 64, "schedule": "cosine", "samples": lab.pick(100, 200), "every": steps // LOOKS} | sizes | how
     training = train(language, steps=steps, seed=lab.seed, watch=keep, **chosen)  # type: ignore[arg-type]
     return training.model(), reports
 

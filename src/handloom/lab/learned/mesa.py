@@ -29,7 +29,7 @@ CLAIM = Claim(
     papers=("2309.05858",),
     seed="Bukatin",
     number="least squares in the forward pass (no number)",
-    quick=10,
+    quick=4,
     full=60,
 )
 D, T, ROOM = 5, 12, 15
@@ -39,14 +39,14 @@ RIDGE = 1e-3
 
 
 def run(lab: Lab) -> Finding:
-    steps = lab.pick(600, 4000)
+    steps = lab.pick(150, 4000)
     test = sequences(lab.rng(1), 2_000)
     two, one = (trained(layers, steps, lab) for layers in (2, 1))
     errors = {
         name: by_position(answers(model, test.rows, NEXT) - test.asked) for name, model in (("two", two), ("one", one))
     }
     best = by_position(ridge(test) - test.asked)
-    mesa = by_position(mesa_layer(lab, 600, test) - test.asked)
+    mesa = by_position(mesa_layer(lab, lab.pick(100, 600), test) - test.asked)
     late = slice(T // 2, None)
     share = {name: float(np.mean(found[late])) for name, found in (*errors.items(), ("ridge", best), ("mesa", mesa))}
     return Finding(

@@ -10,8 +10,9 @@ The strategies add one to each count, as the posterior mean of a row that is uni
 bigram is exactly the best prediction. The distance from a strategy is KL(strategy ‖ model), mean over all places.
 
 The last part does not hold here: chains whose letters are all equally frequent (circulant: each row is the one above
-it, shifted) are learned later, not sooner. With them nothing can be learned before pairs are, and the loss stays flat
-for long; with any chains the head that counts letters comes first, and the one that counts pairs grows out of it.
+it, shifted) are learned later, not sooner, so they are given three times as long. With them nothing can be learned
+before pairs are, and the loss stays flat for long; with any chains the head that counts letters comes first, and the
+one that counts pairs grows out of it.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,8 +37,8 @@ CLAIM = Claim(
     papers=("2402.11004",),
     seed="Hsu and Moitra",
     number="three phases, in order",
-    quick=8,
-    full=30,
+    quick=2,
+    full=50,
 )
 LETTERS, LENGTH = 3, 100
 LOOKS = 80  # over the run, ever further apart
@@ -48,20 +49,26 @@ Chains = Callable[[np.random.Generator, int], Array]  # transition probabilities
 
 
 def run(lab: Lab) -> Finding:
-    most = lab.pick(900, 2000)
-    runs = {"two": watched(2, any_chains, most, lab), "one": watched(1, any_chains, most, lab)}
+    most = lab.pick(200, 2000)
+    runs = {"two": watched(2, any_chains, most, lab)}
     if not lab.quick:
-        runs["even"] = watched(2, even_chains, most, lab)
+        runs["one"] = watched(1, any_chains, most, lab)
+        runs["even"] = watched(2, even_chains, 3 * most, lab)
     return Finding(
         checks=[
             Check("phases in order, of 3", in_order(phases(runs["two"])), least=3, form=".0f", said=3),
             Check("looks in the shortest phase", shortest(phases(runs["two"])), least=3, form=".0f"),
             Check("distance from bigram at the end", runs["two"]["bigram"][-1], most=0.02, said=0.0),
             Check("time to bigram if letters are even / if not", time_ratio(runs), most=1.0),
-            Check("least distance from bigram, one layer", min(runs["one"]["bigram"]), most=0.08, control=True),
+            Check("least distance from bigram, one layer", least_of(runs.get("one")), most=0.08, control=True),
         ],
         series={"runs": runs},
     )
+
+
+def least_of(found: dict[str, Any] | None) -> float | None:
+    """The least distance from bigram, of a run if there was one."""
+    return None if found is None else min(found["bigram"])
 
 
 def time_ratio(runs: dict[str, dict[str, Any]]) -> float | None:
@@ -114,7 +121,11 @@ def watched(layers: int, chains: Chains, most: int, lab: Lab) -> dict[str, Any]:
     known = strategies(rows)
     looks = set(np.geomspace(1, most, LOOKS).astype(int).tolist())
     found: dict[str, Any] = {"steps": [], **{name: [] for name in ORDER}}
-    for step in steps(config, partial(draw, chains), Settings(steps=most, rate=2e-3, seed=lab.seed)):
+    for step in steps(
+        config,
+        partial(draw, chains, rows=lab.pick(32, 64)),
+        Settings(steps=most, rate=lab.pick(4e-3, 2e-3), seed=lab.seed),
+    ):
         if step.number in looks:
             predicted = log_probabilities(step.model(), rows)
             found["steps"].append(step.number)
@@ -141,9 +152,8 @@ def shortest(phases: Sequence[tuple[str, int]]) -> int:
 
 
 def picture(seeds: Sequence[Series]) -> Sequence[Panel]:
-    numbers = seeds[0]["runs"]["two"]["steps"]
-
     def curve(name: str, run: str, strategy: str, control: bool = False) -> Any:
+        numbers = seeds[0]["runs"][run]["steps"]
         return band(name, numbers, [series["runs"][run][strategy] for series in seeds], control)
 
     marks = []

@@ -31,7 +31,7 @@ CLAIM = Claim(
     source="Radford et al. 2018; the slides",
     seed="Mehlig",
     number="more efficient, less overfitting",
-    quick=10,
+    quick=4.4,
     full=34,
 )
 LETTERS, HALF = 16, 8
@@ -45,7 +45,7 @@ Batch = tuple[Array, Array]
 
 
 def run(lab: Lab) -> Finding:
-    before, after = lab.pick((400, 90), (1_500, 450))
+    before, after = lab.pick((150, 45), (1_500, 450))
     few = texts(lab.rng(0), 100, [NEW])
     other = Strings.labelled(*texts(lab.rng(1), lab.pick(200, 500), [NEW]))
     starts: dict[str, Config | Model]

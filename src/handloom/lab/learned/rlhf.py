@@ -39,7 +39,7 @@ CLAIM = Claim(
     papers=("2203.02155", "2210.10760"),
     seed="Wagner",
     number="1.3B preferred to 175B (from memory); gold reward rises, then falls with √KL",
-    quick=9,
+    quick=5.6,
     full=28,
 )
 LENGTH, ONES, BEST, NEAR = (
@@ -59,18 +59,18 @@ Scores = Callable[[Array], Array]  # strings (B, 1 + LENGTH) → (B,)
 def run(lab: Lab) -> Finding:
     start = demonstrated(lab)
     learned = reward_model(comparisons(lab, shuffled=False), lab)
-    nothing = reward_model(comparisons(lab, shuffled=True), lab)
-    count = lab.pick(35, 150)
+    count = lab.pick(12, 150)
+    wanted: list[tuple[str, Scores, float]] = [("bound", learned, 0.5), ("free", learned, 0.0)]
+    if not lab.quick:
+        nothing = reward_model(comparisons(lab, shuffled=True), lab)
+        wanted += [("shuffled", nothing, 0.5), ("true", gold, 0.0)]
     runs: dict[str, dict[str, list[float]]] = {}
-    for name, reward, kl in (
-        ("bound", learned, 0.5),
-        ("free", learned, 0.0),
-        ("shuffled", nothing, 0.5),
-        ("true", gold, 0.0),
-    ):
-        lab.progress(len(runs), 4)
+    for name, reward, kl in wanted:
+        lab.progress(len(runs), len(wanted))
         runs[name] = optimised(start, reward, kl, count, lab)
-    bound, free, shuffled, true = runs.values()
+    bound, free, shuffled, true = (runs.get(name) for name in ("bound", "free", "shuffled", "true"))
+    assert bound is not None
+    assert free is not None
     top = peak(free)
     return Finding(
         checks=[
@@ -79,8 +79,14 @@ def run(lab: Lab) -> Finding:
             Check("rise of the gold reward to its peak", free["gold"][top] - free["gold"][0], least=1.0),
             Check("fall from its peak, without a bound", fall(free), least=1.0),
             Check("rise of the learned reward after that", end(free, "reward") - free["reward"][top], least=0.0),
-            Check("obedient, shuffled comparisons", end(shuffled, "obedient"), least=0.95, control=True, form=".1%"),
-            Check("fall, with the gold reward itself", fall(true), least=1.0, control=True),
+            Check(
+                "obedient, shuffled comparisons",
+                end(shuffled, "obedient") if shuffled else None,
+                least=0.95,
+                control=True,
+                form=".1%",
+            ),
+            Check("fall, with the gold reward itself", fall(true) if true else None, least=1.0, control=True),
         ],
         series=runs,
     )
@@ -145,7 +151,7 @@ def reward_model(pairs: tuple[Array, Array], lab: Lab) -> Scores:
 def optimised(start: Model, reward: Scores, kl: float, count: int, lab: Lab) -> dict[str, list[float]]:
     """Step three: PPO; of each batch √KL, the reward it is given, the gold reward, and the shares of its strings that
     obey and that are well-formed."""
-    settings = PolicySettings(steps=count, batch=128, rate=5e-4, kl=kl, longest=LENGTH, seed=lab.seed)
+    settings = PolicySettings(steps=count, batch=lab.pick(64, 128), rate=5e-4, kl=kl, longest=LENGTH, seed=lab.seed)
     found: dict[str, list[float]] = {"distance": [], "reward": [], "gold": [], "obedient": [], "formed": []}
     for step in improve(start, lambda strings: reward(strings.ids.reshape(-1, LENGTH + 1)), settings):
         strings = step.strings.ids.reshape(-1, LENGTH + 1)
@@ -177,10 +183,9 @@ def picture(seeds: Sequence[Series]) -> Sequence[Panel]:
         return [(x, y - run[name][0]) for run in runs for x, y in zip(run["distance"], run[name], strict=True)]
 
     batches = range(1, len(seeds[0]["bound"]["obedient"]) + 1)
-    curves = [
-        band("comparisons", batches, [series["bound"]["obedient"] for series in seeds]),
-        band("shuffled", batches, [series["shuffled"]["obedient"] for series in seeds], control=True),
-    ]
+    curves = [band("comparisons", batches, [series["bound"]["obedient"] for series in seeds])]
+    if "shuffled" in seeds[0]:
+        curves.append(band("shuffled", batches, [series["shuffled"]["obedient"] for series in seeds], control=True))
     groups = {"learned reward": dots("reward"), "gold reward": dots("gold")}
     return [
         Lines("PPO with KL to the start", "batches", "share that obeys", curves, [Mark(0.95, "95 %")]),

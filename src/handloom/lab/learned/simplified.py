@@ -30,7 +30,7 @@ CLAIM = Claim(
     papers=("2311.01906",),
     seed="Bukatin",
     number="no loss a step, 15 % fewer parameters",
-    quick=10,
+    quick=4,
     full=70,
 )
 LETTERS, LENGTH, STRETCH = 16, 40, (6, 19)
@@ -44,7 +44,7 @@ KINDS: dict[str, tuple[dict[str, Any], bool]] = {  # fields of the Config, and w
 
 
 def run(lab: Lab) -> Finding:
-    most = lab.pick(100, 1000)
+    most = lab.pick(20, 1000)
     curves = {}
     for i, (name, (fields, fixed)) in enumerate(KINDS.items()):
         lab.progress(i, len(KINDS))

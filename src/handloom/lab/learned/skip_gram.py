@@ -28,7 +28,7 @@ CLAIM = Claim(
     source="Elhage et al. 2021",
     seed="Hsu and Moitra",
     number="one layer is a table of skip-trigrams",
-    quick=3,
+    quick=2.7,
     full=9,
 )
 KEYS, FILLERS, LENGTH = 8, 8, 16

@@ -27,7 +27,7 @@ CLAIM = Claim(
     papers=("2209.10652",),
     seed="Bukatin",
     number="features per dimension rise from 1 (from memory)",
-    quick=5,
+    quick=3.5,
     full=20,
 )
 FEATURES, DIMENSIONS = 20, 5
@@ -37,7 +37,7 @@ KEPT = 0.25  # squared length from which on a feature counts as stored
 
 
 def run(lab: Lab) -> Finding:
-    total, stored = lab.pick(1_500, 5_000), {}
+    total, stored = lab.pick(300, 5_000), {}
     for done, bent in enumerate((True, False)):
         weights = best(trained(FEATURES, DIMENSIONS, DENSITIES, total, lab.seed, bent))
         stored[bent] = [float((one**2).sum() / DIMENSIONS) for one in weights]

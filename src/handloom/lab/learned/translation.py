@@ -28,7 +28,7 @@ CLAIM = Claim(
     papers=("1409.3215",),
     seed="Mehlig",
     number="BLEU 25.9, reversed 30.6 (from memory)",
-    quick=8,
+    quick=5,
     full=60,
 )
 WORDS = 10  # nouns, and as many adjectives
@@ -62,17 +62,17 @@ def name_of(kind: str, reverse: bool) -> str:
 
 def learned(kind: str, reverse: bool, lab: Lab) -> dict[str, list[float]]:
     """Loss per word and sentences right, held out, by step."""
-    steps = lab.pick(250, 800)
+    steps = lab.pick(60, 800)
     training = train(
         language_pair(lab.seed, reverse, lab.pick((4, 6), (6, 9))),
         kind=kind,
         steps=steps,
         every=steps // lab.pick(2, 8),
-        samples=lab.pick(100, 300),
+        samples=lab.pick(20, 300),
         batch=lab.pick(32, 64),
         rate=5e-3 if kind == "lstm" else 2e-3,
         seed=lab.seed,
-        count=lab.pick(5_000, 20_000),
+        count=lab.pick(1_000, 20_000),
         d_ff=128,
         layers=1,
     )

@@ -52,7 +52,7 @@ CLAIM = Claim(
     papers=("2205.05862",),
     seed="Bukatin",
     number="under 15 % of the parameters trained",
-    quick=8,
+    quick=6,
     full=60,
 )
 T = 24  # tokens of a string
@@ -113,8 +113,8 @@ class Measured(NamedTuple):
 
 
 def run(lab: Lab) -> Finding:
-    count, recipes = lab.pick(400, 1_500), dict(list(RECIPES.items())[: lab.pick(2, len(RECIPES))])
-    base, test = trained_base(lab.pick(300, 1_000), lab), draw(lab.rng(1), 2_000)
+    count, recipes = lab.pick(80, 1_500), dict(list(RECIPES.items())[: lab.pick(2, len(RECIPES))])
+    base, test = trained_base(lab.pick(80, 1_000), lab), draw(lab.rng(1), 2_000)
     found = {}
     for done, (name, recipe) in enumerate(recipes.items()):
         found[name] = measure(train_vae(base, recipe, count, lab), test, lab.rng(2))

@@ -6,7 +6,7 @@ The style sheet, `style.css`, has light and dark colours, and everything fits a 
 notebook shows in the same style.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -14,18 +14,30 @@ from importlib.resources import files
 from handloom.view.svg.drawing import Drawing, as_svg, clean
 
 BROAD = 640  # pixels from which on a picture scrolls instead of being shrunk
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
+POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline' 'wasm-unsafe-eval'; worker-src blob:; "
+    "img-src data: blob:"
+)
 
 
-def page(title: str, body: str, scripts: Iterable[str] = (), wide: bool = False) -> str:
-    """A page with this body, in HTML."""
-    run = "".join(f"<script>\n{asset(name)}</script>\n" for name in scripts)
+def page(
+    title: str,
+    body: str,
+    scripts: Iterable[str] = (),
+    wide: bool = False,
+    style: str = "style.css",
+    data: Mapping[str, str] | None = None,
+) -> str:
+    """A page with this body, in HTML. `data` are blocks of JSON for the scripts, each of which HTML can hold as it
+    is."""
+    blocks = (f'<script type="application/json" id="{name}">{text}</script>\n' for name, text in (data or {}).items())
+    run = "".join([*blocks, *(f"<script>\n{asset(name)}</script>\n" for name in scripts)])
     look = f"handloom{' wide' * wide}"
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<title>{line(title)}</title><meta name="viewport" content="width=device-width, initial-scale=1">'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
-        f'<style>\n{asset("style.css")}</style></head>\n<body class="{look}">\n{body}\n{run}</body></html>\n'
+        f'<style>\n{asset(style)}</style></head>\n<body class="{look}">\n{body}\n{run}</body></html>\n'
     )
 
 

@@ -9,8 +9,11 @@ import numpy as np
 
 from handloom.core import Config, HandloomError, Model, Vocab, params
 from handloom.write.book import BOOK
-from handloom.write.parts.encodings import on_circle
+from handloom.write.parts.encodings import PLANE, on_circle
 from handloom.write.parts.loudness import HARD, LOUD
+from handloom.write.parts.readings import plane, reading, readings
+
+DIGITS = ("high digit", "middle digit", "low digit")
 
 
 def book_min(n: int = 20) -> Model:
@@ -37,6 +40,7 @@ def extreme(n: int, end: float) -> Model:
     notes = {
         "decode_steps": 1,
         "directions": {"number": [0, 3]},
+        **readings(number=reading(plane(0, 3), points="W_E")),
         "heads": {"0.0": "looks at the end of the half circle, and copies what stands nearest to it, loudly"},
     }
     return Model(config, weights, Vocab.numbers(n), notes)
@@ -55,7 +59,8 @@ def million_min(n: int = 1000, block: int = 16) -> Model:
     digits = np.arange(n)[:, None] // [base**2, base, 1] % base  # (n, 3)
     config = Config(vocab=n, block=block, d_model=9, layers=1, heads=1, d_head=9, **BOOK)
     weights = params.zeros(config)
-    weights["W_E"] = on_circle(np.arccos(np.sqrt(0.5) * (1 - 2 * digits / (base - 1)))).reshape(n, 9)
+    angles = np.arccos(np.sqrt(0.5) * (1 - 2 * np.arange(base) / (base - 1)))
+    weights["W_E"] = on_circle(angles)[digits].reshape(n, 9)
     head = weights["layers"][0]
     head["W_Q"][0, :3, 0] = HARD * on_circle(np.pi / 2)  # positive on all of the arc
     head["W_K"][0, :, 0] = np.outer([1, 1 / base, 1 / base**2], on_circle(0.0)).ravel()
@@ -63,7 +68,11 @@ def million_min(n: int = 1000, block: int = 16) -> Model:
     head["W_O"][0] = LOUD * np.eye(9)
     notes = {
         "decode_steps": 1,
-        "directions": {"high digit": [0, 3], "middle digit": [3, 6], "low digit": [6, 9]},
+        "directions": {name: [3 * i, 3 * i + 3] for i, name in enumerate(DIGITS)},
+        **readings(
+            number=reading(np.vstack([plane(first, 9) for first in (0, 3, 6)]), points="W_E"),
+            **{name: reading(plane(3 * i, 9), points=on_circle(angles) @ PLANE.T) for i, name in enumerate(DIGITS)},
+        ),
         "heads": {"0.0": "looks at the smallest number, weighing its digits, and copies it, loudly"},
     }
     return Model(config, weights, Vocab.numbers(n), notes)

@@ -11,6 +11,7 @@ from handloom.tasks.message import ascii_vocab, message_vocab
 from handloom.write.book import BOOK
 from handloom.write.parts.encodings import circle
 from handloom.write.parts.loudness import LOUD
+from handloom.write.parts.readings import plane, reading, readings
 
 
 def book_hello(message: str = "Hello World!") -> Model:
@@ -29,4 +30,5 @@ def output(message: str, vocab: Vocab) -> Model:
     weights = params.zeros(config)
     weights["W_E"] = circle(len(vocab))
     weights["W_pos"] = LOUD * weights["W_E"][following]
-    return Model(config, weights, vocab, {"directions": {"token": [0, 3]}})
+    notes = {"directions": {"token": [0, 3]}, **readings(token=reading(plane(0, 3), points="W_E"))}
+    return Model(config, weights, vocab, notes)

@@ -27,6 +27,7 @@ from handloom.tasks.task import whole_within
 from handloom.write.book import BOOK
 from handloom.write.parts.encodings import circle, layer_norm, turn
 from handloom.write.parts.loudness import HARD, LOUD
+from handloom.write.parts.readings import dimensions, plane, predicted, reading, readings
 
 WIDEST = 1000  # dimensions of a hash
 RATE = 0.1  # of the optimiser's first half; in the second it falls to nothing
@@ -94,7 +95,7 @@ def any_table(table: Table, block: int, seed: int = 0) -> Model:
     layer["W_in"][:d] = y.T
     layer["b_in"][:] = -(self_like + other_like) / 2
     layer["W_out"][:, :d] = LOUD**2 * E[table.values]
-    notes = hash_notes(d, table.length) | {
+    notes = hash_notes(d, table.length, tied=True) | {
         "mlps": {"0": "a neuron for each key, which hears it alone and outputs its value"}
     }
     return Model(config, weights, table.vocab, notes)
@@ -117,13 +118,16 @@ def hashing(table: Table, block: int, E: Array, M: Array, out: Array | None = No
     layer["W_O"][0] -= np.eye(d + 3)  # clears what stood there
     if out is not None:
         weights["W_U"][:d] = out.T
-    return Model(config, weights, table.vocab, hash_notes(d, table.length))
+    return Model(config, weights, table.vocab, hash_notes(d, table.length, tied=out is None))
 
 
-def hash_notes(d: int, length: int) -> dict[str, Any]:
+def hash_notes(d: int, length: int, tied: bool) -> dict[str, Any]:
+    position = reading(plane(d, d + 3), "angle", "W_pos")
+    token = reading(dimensions(0, d, d + 3), points="W_E", sites=() if tied else ("embed", "pos_embed", "0.resid_pre"))
     return {
         "decode_steps": 1,
         "directions": {"token": [0, d], "position": [d, d + 3]},
+        **readings(token=token, position=position, **({} if tied else {"answer": predicted(d + 3)})),
         "heads": {f"0.{h}": f"adds the hash of the token {h} back" for h in range(length)},
     }
 

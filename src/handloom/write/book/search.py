@@ -17,8 +17,11 @@ import numpy as np
 from handloom.core import Config, HandloomError, Model, Vocab, params
 from handloom.core.arrays import Array
 from handloom.write.book import BOOK
-from handloom.write.parts.encodings import circle, padding, turn
+from handloom.write.parts.encodings import circle, level, padding, turn
 from handloom.write.parts.loudness import HARD
+from handloom.write.parts.readings import PLACED, plane, reading, readings
+
+GATHERED = ("0.resid_mid", "0.resid_post", "1.resid_pre")  # where the tokens before stand beside each token
 
 
 def book_search(tokens: int = 10, length: int = 3, block: int = 100) -> Model:
@@ -44,14 +47,22 @@ def search_with(vectors: Array, length: int, block: int, vocab: Vocab) -> Model:
     weights["W_pos"] = np.hstack([np.zeros((block, D - 3)), circle(block)])
     gather(weights["layers"][0], width, 2 * np.pi / block)
     find(weights["layers"][1], width)
-    return Model(config, weights, vocab, search_notes(width, length))
+    return Model(config, weights, vocab, search_notes(vectors, length))
 
 
-def search_notes(width: int, length: int) -> dict[str, Any]:
+def search_notes(vectors: Array, length: int) -> dict[str, Any]:
+    width = vectors.shape[1]
+    D, across = width * (length + 1), level(width)
     places = {f"{back} back": [width * back, width * (back + 1)] for back in range(1, length + 1)}
+    before = {
+        name: reading(np.pad(across, ((0, 0), (first, D - end))), points=vectors @ across.T, sites=GATHERED)
+        for name, (first, end) in places.items()
+    }
+    token = reading(np.pad(across, ((0, 0), (0, D - width))), points="W_E")
     return {
         "decode_steps": 1,
         "directions": {"token": [0, width], **places},  # the position comes in the last three, and goes in layer 0
+        **readings(token=token, **before, position=reading(plane(D - 3, D), "angle", "W_pos", sites=PLACED)),
         "heads": {
             "0.0": "looks at itself, and clears all but its own token",
             **{f"0.{back}": f"copies the token {back} back" for back in range(1, length + 1)},

@@ -13,6 +13,7 @@ from handloom.core.arrays import Array
 from handloom.write.book import BOOK
 from handloom.write.parts.encodings import on_circle
 from handloom.write.parts.loudness import HARD_SORT, LOUD_SORT
+from handloom.write.parts.readings import plane, reading, readings
 
 
 def book_sort(n: int = 28, block: int = 100) -> Model:
@@ -41,6 +42,7 @@ def powersort(n: int, block: int, ratio: float, ahead: float, loud: float = LOUD
     notes = {
         "decode_steps": [1, -1],
         "directions": {"point": [0, 3], "asking": [3, 6]},
+        **readings(point=reading(plane(0, 6), points="W_E"), asking=reading(plane(3, 6), "angle", "W_E")),
         "heads": {"0.0": "from the point that my number asks from, looks at the nearest number, and copies it, loudly"},
     }
     return Model(config, weights, Vocab.numbers(n), notes)

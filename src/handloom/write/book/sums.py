@@ -18,9 +18,12 @@ from handloom.write.book import BOOK
 from handloom.write.parts.encodings import circle, layer_norm, turn
 from handloom.write.parts.exact import spikes
 from handloom.write.parts.loudness import HARD_SUMS, LOUD_SUMS
+from handloom.write.parts.readings import dimensions, plane, reading, readings
+from handloom.write.parts.stream import Direction
 
 SCALE = 100.0  # a digit d is written d / SCALE
 MESSY = 1e4  # the book's: so loud that what was there before hardly matters
+SUMMED = ("0.resid_mid",)
 VALUE_DIRECTIONS: dict[str, Any] = {"value": 0, "one": 1, "fill": [2, 4]}
 
 
@@ -38,6 +41,7 @@ def book_sum() -> Model:
     notes = {
         "decode_steps": 1,
         "directions": VALUE_DIRECTIONS,
+        **digit_readings(4, dimensions(0, 1, 4) / MESSY),
         "heads": {"0.0": "the mean of both digits, doubled"},
         "mlps": {"0": "a spike for each of the 19 sums, which outputs its last digit"},
     }
@@ -114,12 +118,27 @@ def sum_notes(read: int, outputs: int) -> dict[str, Any]:
         for head, (second, place) in enumerate(product([outputs == 1, outputs > 1], range(read)))
     }
     clears = "clears what made my token fixed under layer norm"
+    number = (
+        dimensions(0, 1, 7) if outputs == 1 else SCALE * (dimensions(0, 1, 7) - dimensions(4, 5, 7))
+    )  # the position is added to it
     return {
         "decode_steps": outputs,
         "directions": VALUE_DIRECTIONS | {"position": [4, 7]},
+        **digit_readings(7, number, position=reading(plane(4, 7), "angle", "W_pos")),
         "heads": digit_heads | {f"0.{2 * read}": clears if outputs == 1 else f"{clears}, and adds my position"},
         "mlps": {"0": "a spike for each sum, and each place of the answer, which outputs the digit"},
     }
+
+
+def digit_readings(width: int, number: Array, **more: Direction) -> dict[str, Any]:
+    """The digit that stands there, `number` reading the sum that attention leaves, and the digit that the MLP writes
+    over both."""
+    token = reading(
+        dimensions(0, 4, width), points="W_E", sites=("embed", "0.resid_pre", "0.resid_post", "resid_final")
+    )
+    value = reading(SCALE * dimensions(0, 1, width), "number", sites=("embed", "0.resid_pre"))
+    total = reading(number, "number", sites=SUMMED)
+    return readings(value=value, one=reading(dimensions(1, 2, width), "number"), **more, sum=total, token=token)
 
 
 def digit_vectors() -> Array:

@@ -32,7 +32,7 @@ from handloom.write.compiler.lower import Lowering
 from handloom.write.compiler.lowered import Lowered
 from handloom.write.compiler.ranges import Ranges, one_token, ranges_of
 from handloom.write.compiler.rewrite import rewritten
-from handloom.write.compiler.saying import say
+from handloom.write.compiler.saying import say_answer
 from handloom.write.compiler.source import TokenProgram
 from handloom.write.compiler.stored import KEY, as_notes
 from handloom.write.compiler.totals import totals_of
@@ -107,7 +107,7 @@ def planned(program: TokenProgram, codes: Codes, answer: Value, ranges: Ranges) 
     ranges = replace(ranges, signs=ranges.signs | totals)
     always = frozenset(t for t in program.asked.alphabet if program.asked.always(t))
     lowering = Lowering(ranges, codes, program.names, looks_of, once, beside, uses_of(answer), totals, always)
-    say(lowering, answer)
+    say_answer(lowering, answer)
     lowered, layers, places = arranged(lowering.lowered, codes, ranges.block)
     return CompilePlan(answer, ranges, codes, totals, once, always, lowered, layers, places)
 

@@ -18,7 +18,8 @@ from handloom.write.compiler.lower import SHORT
 from handloom.write.compiler.lowered import PLANE, HeadPart, Lowered, Read
 from handloom.write.compiler.values import Count, Select
 from handloom.write.parts.encodings import PLANE as AXES
-from handloom.write.parts.stream import Direction, Head, Layer, Neurons, Stream, assemble
+from handloom.write.parts.readings import EMBEDDED, LAST
+from handloom.write.parts.stream import Direction, Head, Layer, Neurons, Stream, assemble, explained, joined
 
 C = 2.0**10  # what stands in high and low,
 C_LONG = 2.0**13  # and in a block of more than LONG positions, where norm must change less from one to the next
@@ -51,7 +52,12 @@ def stream_of(lowered: Lowered, places: Mapping[str, int], block: int) -> Stream
         scale = 2.0 ** np.ceil(np.log2(max(map(abs, lowered.bounds[name])))) / loud
         own = every[5 + place : 6 + place]
         directions[name] = Direction(own / scale, scale * (own - token.sum(0) / 3), "number", (5 + place, 6 + place))
-    return Stream(directions, pin * np.sqrt(2 / len(every)))
+    named = joined(Stream(directions, pin * np.sqrt(2 / len(every))), token=PLANE, answer=PLANE)
+    return explained(
+        named,
+        token={"points": "W_E", "sites": (*EMBEDDED, "0.resid_pre")},
+        answer={"points": "W_U", "sites": LAST},
+    )
 
 
 def emitted(

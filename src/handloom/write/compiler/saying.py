@@ -23,7 +23,7 @@ from handloom.write.compiler.values import (
 MANY = 64  # positions from which the last of all counts, whose share is nearest to the next, must be flat
 
 
-def say(lowering: Lowering, value: Value) -> None:
+def say_answer(lowering: Lowering, value: Value) -> None:
     """Write the answer's point onto the token's own, loudly."""
     single = len(bases(value)) == 1 and isinstance(bases(value)[0], Token | Position)
     if isinstance(value, Map | Linear) and not single:

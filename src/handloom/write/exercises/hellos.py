@@ -12,8 +12,10 @@ from handloom.core import Config, HandloomError, Model, Vocab, params
 from handloom.core.arrays import Array
 from handloom.core.config import Norm
 from handloom.tasks.message import message_vocab
-from handloom.write.parts.encodings import circle, on_circle
+from handloom.write.parts.encodings import PLANE, circle, on_circle
 from handloom.write.parts.loudness import LOUD
+from handloom.write.parts.readings import EMBEDDED, LAST, numbered, plane, reading, readings
+from handloom.write.parts.stream import Direction
 
 Ids = list[int]
 
@@ -38,10 +40,12 @@ def spelled(message: str) -> tuple[Vocab, Ids, Ids]:
     return vocab, ids[:-1], ids[1:]
 
 
-def written(vocab: Vocab, tokens: Array, positions: Array, **fields: Any) -> Model:
-    """A model without layers that has these two tables."""
-    config = Config(vocab=len(vocab), block=len(positions), d_model=tokens.shape[1], biases=(), **fields)
-    return Model(config, params.zeros(config) | {"W_E": tokens, "W_pos": positions}, vocab)
+def written(vocab: Vocab, tokens: Array, positions: Array, more: dict[str, Direction], **fields: Any) -> Model:
+    """A model without layers that has these two tables, of which more can be read than the token."""
+    width = tokens.shape[1]
+    config = Config(vocab=len(vocab), block=len(positions), d_model=width, biases=(), **fields)
+    known = {"token": reading(np.eye(width), points="W_E")} | more
+    return Model(config, params.zeros(config) | {"W_E": tokens, "W_pos": positions}, vocab, readings(**known))
 
 
 def simpleformer(message: str = "Hello World!") -> Model:
@@ -51,7 +55,8 @@ def simpleformer(message: str = "Hello World!") -> Model:
         vocab=len(vocab), block=len(following), d_model=2, norm="none", tied=False, biases=()
     )  # fmt: skip
     out = flat_circle(len(vocab))
-    return Model(config, params.zeros(config) | {"W_pos": out[following], "W_U": out.T}, vocab)
+    known = readings(answer=reading(np.eye(2), points="W_U", sites=("pos_embed", *LAST)))
+    return Model(config, params.zeros(config) | {"W_pos": out[following], "W_U": out.T}, vocab, known)
 
 
 def repeat(tokens: int = 10, block: int = 1, sparse: bool = False) -> Model:
@@ -59,14 +64,15 @@ def repeat(tokens: int = 10, block: int = 1, sparse: bool = False) -> Model:
     tokens. There is no table of positions; a block of 1 is enough, for the window slides."""
     table = signed_axes(tokens) if sparse else circle(tokens)
     config = Config(vocab=tokens, block=block, d_model=table.shape[1], positions="none", biases=())
-    return Model(config, params.zeros(config) | {"W_E": table}, Vocab.numbers(tokens))
+    known = readings(token=reading(np.eye(table.shape[1]), points="W_E"))
+    return Model(config, params.zeros(config) | {"W_E": table}, Vocab.numbers(tokens), known)
 
 
 def sparse_hello(message: str = "Hello World!") -> Model:
     """Exercise 2: one non-zero entry for each token and each position."""
     vocab, _, following = spelled(message)
     table = signed_axes(len(vocab))
-    return written(vocab, table, LOUD * table[following])
+    return written(vocab, table, LOUD * table[following], {})
 
 
 def chain_hello(message: str = "Hel Word!") -> Model:
@@ -83,7 +89,11 @@ def chain_hello(message: str = "Hel Word!") -> Model:
     growth = np.sqrt(1.0 / np.cos(2 * angle)) if np.cos(2 * angle) > 0.25 else 2.0
     steps = np.arange(len(vocab))
     spiral = growth ** steps[:, None] * on_circle(angle * steps)
-    return written(vocab, spiral, np.zeros((len(following), 3)))
+    known = {
+        "token": reading(plane(0, 3), points="W_E"),
+        "answer": reading(plane(0, 3), points="W_U", sites=LAST),
+    }
+    return written(vocab, spiral, np.zeros((len(following), 3)), known)
 
 
 def counting_hello(message: str = "Hello World!") -> Model:
@@ -113,6 +123,13 @@ def counting_hello(message: str = "Hello World!") -> Model:
     on = np.maximum(on_circle(angles) @ layer["W_in"], 0.0)
     layer["W_out"] = np.linalg.solve(on, LOUD**2 * circle(V)[following])
     notes = {
+        **readings(
+            token=reading(
+                plane(0, 3), values=("<bos>", "any other"), points=np.stack([first, second]) @ PLANE.T, sites=EMBEDDED
+            ),
+            count=reading(plane(0, 3), "angle", on_circle(angles) @ PLANE.T, sites=("0.resid_mid",)),
+            answer=reading(plane(0, 3), points="W_U", sites=("0.resid_post", *LAST)),
+        ),
         "heads": {"0.0": "looks at all tokens, at <bos> loudest: the angle of what it hears tells how many there are"},
         "mlps": {"0": "neuron k is on from position k on; those that are on output together what comes next"},
     }
@@ -123,7 +140,7 @@ def rms_hello(message: str = "Hello World!") -> Model:
     """Exercise 6: RMS norm keeps a circle in two dimensions: 2 · (tokens + positions) entries, 48."""
     vocab, _, following = spelled(message)
     table = flat_circle(len(vocab))
-    return written(vocab, table, LOUD * table[following], norm="rms")
+    return written(vocab, table, LOUD * table[following], {}, norm="rms")
 
 
 def integer_hello(message: str = "Hello World!") -> Model:
@@ -135,7 +152,11 @@ def integer_hello(message: str = "Hello World!") -> Model:
     k = np.arange(len(vocab), dtype=np.float64)
     table = np.stack([k, 0 - k**2, 0 * k], axis=1)
     wanted = np.stack([2 * k, 0 * k + 1, -2 * k - 1], axis=1)
-    return written(vocab, table, wanted[following] - table[standing])
+    known = {
+        "token": reading(np.eye(3)[:2], points="W_E", sites=EMBEDDED),
+        "answer": reading(np.eye(3)[:1] / 2, points=numbered(len(vocab)), values=vocab.tokens, sites=LAST),
+    }
+    return written(vocab, table, wanted[following] - table[standing], known)
 
 
 def positive_hello(message: str = "Hello World!") -> Model:
@@ -143,7 +164,7 @@ def positive_hello(message: str = "Hello World!") -> Model:
     nothing before it; and after it what sums to zero does not see what is the same in every dimension."""
     vocab, _, following = spelled(message)
     table = circle(len(vocab)) + 2.0
-    return written(vocab, table, LOUD * table[following])
+    return written(vocab, table, LOUD * table[following], {"token": reading(plane(0, 3), points="W_E")})
 
 
 def train_hello(message: str = "Hello World!", d_model: int = 3, norm: Norm = "layer", seed: int = 0) -> Model:

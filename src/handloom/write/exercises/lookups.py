@@ -9,6 +9,7 @@ from handloom.write.book import BOOK
 from handloom.write.book.lookup import check_block, look_back, random_hash, sums_by_value
 from handloom.write.parts.encodings import circle, padding
 from handloom.write.parts.loudness import LOUD
+from handloom.write.parts.readings import PLACED, dimensions, plane, predicted, reading, readings
 
 
 def concatenated_table(table: Table, block: int, dims: int, seed: int = 0) -> Model:
@@ -33,4 +34,9 @@ def concatenated_table(table: Table, block: int, dims: int, seed: int = 0) -> Mo
         layer["W_O"][h, :, h * dims : (h + 1) * dims] = LOUD * np.eye(dims)
     side_by_side = E[table.keys[:, ::-1]].reshape(len(table), -1)  # the last token first: head 0 brings it
     weights["W_U"][:-3] = sums_by_value(table, side_by_side).T
-    return Model(config, weights, table.vocab, {"decode_steps": 1})
+    known = readings(
+        token=reading(dimensions(0, dims, D), points="W_E", sites=("embed", *PLACED)),
+        position=reading(plane(D - 3, D), "angle", "W_pos"),
+        answer=predicted(D),
+    )
+    return Model(config, weights, table.vocab, {"decode_steps": 1, **known})

@@ -21,15 +21,18 @@ from handloom.write.book import BOOK
 from handloom.write.book.sums import (
     MESSY,
     SCALE,
+    SUMMED,
     VALUE_DIRECTIONS,
     after_attention,
     book_addition,
     book_modular_sum,
+    digit_readings,
     digit_vectors,
 )
 from handloom.write.parts.encodings import PLANE, circle, fixed, layer_norm, on_circle, turn
 from handloom.write.parts.exact import ScalarMLP, hinges, spikes
 from handloom.write.parts.loudness import HARD, HARD_SUMS, LOUD_COUNTS, LOUD_SUMS
+from handloom.write.parts.readings import dimensions, plane, reading, readings
 
 Exact = Callable[[Array, Array], ScalarMLP]  # spikes or hinges
 TAKES_AWAY = "looks at my own digit, and takes it away"
@@ -81,7 +84,10 @@ def line_sum() -> Model:
     seen = layer_norm(np.pad(np.column_stack([1.0 - total, total]), ((0, 0), (0, 18))))[:, 0]
     spikes(seen, LOUD_SUMS * vectors[total % 10]).write(layer, 0)
     heads = {"0.0": "the mean of both digits, doubled: 1 − k and k for the sum k", "0.1": TAKES_AWAY}
-    return digit_model(config, weights, heads=heads, mlps={"0": SPIKES})
+    one_hot = np.kron(np.eye(10), [1.0, -1.0]) / (2 * np.sqrt(10.0))
+    token = reading(one_hot, points="W_E", sites=("embed", "0.resid_pre", "0.resid_post", "resid_final"))
+    known = readings(token=token, sum=reading(dimensions(1, 2, 20), "number", sites=SUMMED))
+    return digit_model(config, weights, **known, heads=heads, mlps={"0": SPIKES})
 
 
 def clear_self(layer: dict[str, Array], head: int) -> None:
@@ -120,7 +126,8 @@ def clean_sum() -> Model:
     spikes(layer_norm(there)[:, 0], weights["W_E"][total % 10] - there).write(layer, 0)
     heads = {"0.0": "the mean of both digits, doubled", "0.1": TAKES_AWAY}
     mlps = {"0": f"{SPIKES} and takes the sum away"}
-    return digit_model(config, weights, directions=VALUE_DIRECTIONS, heads=heads, mlps=mlps)
+    known = digit_readings(4, SCALE * dimensions(0, 1, 4))
+    return digit_model(config, weights, directions=VALUE_DIRECTIONS, **known, heads=heads, mlps=mlps)
 
 
 def attention_only_sum(base: int = 10) -> Model:
@@ -149,7 +156,12 @@ def attention_only_sum(base: int = 10) -> Model:
     layer["W_O"][0, 0, 3:6] = slope / 2 * np.sqrt(6.0) * loud * PLANE[1]
     directions = {"digit": [0, 3], "answer": [3, 6], "which digit": [6, 8]}
     heads = {"0.0": "looks at the first digit by the cosine of the sum's angle, and so far moves along the answers"}
-    return digit_model(config, weights, directions=directions, heads=heads)
+    known = readings(
+        digit=reading(plane(0, 8), "angle", "W_E"),
+        answer=reading(plane(3, 8), "angle", "W_E"),
+        position=reading(np.array([[0, 0, 0, 0, 0, 0, 0.5, -0.5]]), points="W_pos"),
+    )
+    return digit_model(config, weights, directions=directions, **known, heads=heads)
 
 
 def modular_points(digits: int, scale: float = 1.0, clean: bool = True) -> Array:
@@ -183,7 +195,13 @@ def spread_sum(digits: int = 3) -> Model:
     model, points = book_modular_sum(digits), modular_points(digits, 10.0**digits)
     W_O = model.params["layers"][0]["W_O"].copy()
     W_O[:-1] /= 10.0**digits
-    return rewritten(model, spikes(points, last_digits(model, len(points))), W_O=W_O)
+    return not_read(rewritten(model, spikes(points, last_digits(model, len(points))), W_O=W_O), "sum")
+
+
+def not_read(model: Model, *names: str) -> Model:
+    """The model without readings that hold for the one that it was made of."""
+    kept = {name: one for name, one in model.notes["readings"].items() if name not in names}
+    return model.with_(notes={**model.notes, "readings": kept})
 
 
 def rewritten(model: Model, mlp: ScalarMLP, **arrays: Array) -> Model:
@@ -212,7 +230,8 @@ def spread_addition(digits: int = 3, value: float = 7.944795e-4, place: float = 
     W_O[:-1, 0, 0], W_V[-1, -3, -1] = value, place
     output = total[:, None] // 10 ** np.arange(digits, -1, -1) % 10
     points = addition_points(digits, value, np.array([place, 0.0, 0.0]))
-    return rewritten(model, spikes(points, LOUD_SUMS * model.params["W_E"][output.ravel()]), W_V=W_V, W_O=W_O)
+    changed = rewritten(model, spikes(points, LOUD_SUMS * model.params["W_E"][output.ravel()]), W_V=W_V, W_O=W_O)
+    return not_read(changed, "sum")
 
 
 def shared_heads(digits: int = 2) -> Model:
@@ -254,7 +273,7 @@ def shared_heads_deep(digits: int = 2) -> Model:
     for name, array in {**model.params["layers"][0], **paired(model, digits)}.items():
         if name not in ("ln1", "ln2"):
             second[name][:] = array
-    return Model(config, weights, model.vocab, model.notes)
+    return not_read(Model(config, weights, model.vocab, model.notes), "sum", "position")
 
 
 def write_some(layer: dict[str, Array], mlp: ScalarMLP, direction: Array) -> None:

@@ -28,7 +28,8 @@ import numpy as np
 from handloom.core import HandloomError, Model
 from handloom.core.arrays import Array
 from handloom.tasks.sums import sum_vocab
-from handloom.write.parts.stream import Head, Layer, Neurons, assemble, pinned
+from handloom.write.parts.readings import EMBEDDED, LAST, PLACED, between, numbered, reading
+from handloom.write.parts.stream import Head, Layer, Neurons, Stream, assemble, explained, pinned
 
 MOST = 14  # digits, for which it is proven; what layer norm is not linear in grows with them
 
@@ -52,8 +53,27 @@ def small_addition(digits: int = 3) -> Model:
     layers = [add_above(), add_own(), find_stop(digits), take_carry(digits)]
     notes = {"decode_steps": digits + 1}
     return assemble(
-        STREAM, sum_vocab(), tokens(), positions(digits), layers, notes, activation="relu", biases=()
-    )  # fmt: skip
+        with_readings(digits), sum_vocab(), tokens(), positions(digits), layers, notes, activation="relu", biases=()
+    )
+
+
+def with_readings(digits: int) -> Stream:
+    """What the directions hold where: some serve twice, and the digit's in two units."""
+    every = {name: direction.reads for name, direction in STREAM.directions.items()}
+    places, names = numbered(digits + 2) - (digits + 1) / 2, [str(place) for place in range(-1, digits + 1)]
+    unpinned = (every["low"] - every["high"]) / 2
+    whole_position = np.vstack([every[name] for name in ("place", "square", "sum", "mark")])
+    return explained(
+        STREAM,
+        place={"points": places, "values": names, "sites": ("pos_embed", *between("0.resid_pre", "3.resid_post"))},
+        token=reading(np.vstack([every["digit"], unpinned]), points="W_E", sites=EMBEDDED),
+        position=reading(whole_position, points="W_pos", sites=PLACED),
+        sum_above=reading(every["sum"] / TOKEN, "number", sites=between("0.resid_mid", "1.resid_mid")),
+        own_sum=reading(every["digit"] / UNIT, "number", sites=between("1.resid_mid", "3.resid_pre")),
+        stop=reading(every["sum"], "number", places, names, between("2.resid_mid", "3.resid_mid")),
+        carry=reading(every["square"], "number", numbered(2), sites=between("2.resid_post", "3.resid_mid")),
+        answer=reading(every["digit"], "number", numbered(10, UNIT), sites=("3.resid_post", *LAST)),
+    )
 
 
 def tokens() -> Array:

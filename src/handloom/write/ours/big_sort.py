@@ -45,10 +45,10 @@ def directions() -> Stream:
     read = np.pad(np.eye(3) + 1 / 5, ((0, 0), (5, 0)))
     return Stream(
         {
-            "number": Direction(number, number, "token", (0, 5)),
-            "coarse": Direction(number[:2], number[:2], "angle"),
+            "number": Direction(number, number, "token", (0, 5), "W_E"),
+            "coarse": Direction(number[:2], number[:2], "angle", None, "W_E"),
             "work": Direction(back[:1], read[:1], "number", (5, 6)),
-            "centre": Direction(CENTRE_SCALE * back[1:], read[1:] / CENTRE_SCALE, "angle", (6, 8)),
+            "centre": Direction(CENTRE_SCALE * back[1:], read[1:] / CENTRE_SCALE, "angle", (6, 8), "W_E"),
         }
     )
 

@@ -29,9 +29,12 @@ from handloom.tasks.digit_sorting import ascending_digits
 from handloom.write.book import BOOK
 from handloom.write.parts.encodings import PLANE, circle
 from handloom.write.parts.loudness import LOUD_COUNTS, LOUD_SUMS, SURE
-from handloom.write.parts.stream import Head, Layer, Neurons, Stream, assemble, axes, config_of
+from handloom.write.parts.readings import LAST, PLACED, between, reading
+from handloom.write.parts.stream import Head, Layer, Neurons, Stream, assemble, axes, config_of, explained, joined
 
 SMALL, TICK = 2.0**-14, 2.0**-24  # a digit gathered, and the time from one position to the next
+
+GATHERED = between("0.resid_mid", "1.resid_post")
 
 
 def digit_sort(digits: int = 2, length: int = 16, base: int = 10) -> Model:
@@ -46,6 +49,7 @@ def digit_sort(digits: int = 2, length: int = 16, base: int = 10) -> Model:
     ]
     config_of(stream, vocab, block, layers, **BOOK)  # refuses what is too large, before a large table is made
     notes = {"decode_steps": [1, -1]}
+    stream = with_readings(stream, digits, base)
     return assemble(stream, vocab, tokens(stream, base), positions(stream, digits, block), layers, notes, **BOOK)
 
 
@@ -54,6 +58,21 @@ def directions(digits: int, base: int) -> Stream:
     squares sum to 4: 2 of a token and 2 of its place."""
     widths = {"digit": base, "space": 1, "equals": 1, "place": digits + 1, "one": 1, "time": 2, "gathered": 3 * digits}
     return axes(widths, unit(sum(widths.values()), 4.0), digit="token", gathered="token", one="ballast")
+
+
+def with_readings(stream: Stream, digits: int, base: int) -> Stream:
+    """Which token and position stand there, and which digits of its number are gathered."""
+    stream = joined(stream, token=["digit", "space", "equals"], position=["place", "time"])
+    gathered = stream.directions["gathered"].reads
+    known = {
+        f"digit {place + 1} of my number": reading(
+            PLANE @ gathered[3 * place : 3 * place + 3], points=SMALL * circle(base) @ PLANE.T, sites=GATHERED
+        )
+        for place in range(digits)
+    }
+    token = {"points": "W_E", "sites": ("embed", "0.resid_pre", "1.resid_post", *LAST)}
+    place = {"points": np.eye(digits + 1)}
+    return explained(stream, token=token, place=place, position={"points": "W_pos", "sites": PLACED}, **known)
 
 
 def unit(width: int, squares: float) -> float:

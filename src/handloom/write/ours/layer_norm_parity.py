@@ -27,7 +27,8 @@ import numpy as np
 from handloom.core import Model
 from handloom.core.arrays import Array
 from handloom.tasks.sequences import lengths_within, parity
-from handloom.write.parts.stream import Direction, Head, Layer, Neurons, Stream, assemble
+from handloom.write.parts.readings import EMBEDDED, LAST
+from handloom.write.parts.stream import Direction, Head, Layer, Neurons, Stream, assemble, explained, joined
 
 NAMES = ("one", "equals", "log", "turn", "first", "apart", "unit", "found", "answer")
 NEVER = -12.0  # for log 0, the weight that = has at position 0: e⁻¹² of a bit's
@@ -52,7 +53,18 @@ def layer_norm_parity(length: str = "1-10") -> Model:
     layers = [Layer([weigh_and_count()], find_the_count()), Layer(even_and_odd(), leave_the_answer())]
     vocab, notes = parity(length).vocab, {"decode_steps": 1}
     fields = {"place": "post", "causal": False, "eps": TINY, "activation": "relu", "biases": ()}
-    return assemble(STREAM, vocab, tokens(), positions(high + 1), layers, notes, **fields)
+    return assemble(with_readings(), vocab, tokens(), positions(high + 1), layers, notes, **fields)
+
+
+def with_readings() -> Stream:
+    stream = joined(STREAM, token=("one", "equals", "answer"), position=("log", "turn", "first"))
+    at_the_end = {"points": np.array([[1.0], [-1.0]]), "sites": ("1.resid_post", *LAST)}
+    return explained(
+        stream,
+        token={"points": "W_E", "sites": EMBEDDED},
+        position={"points": "W_pos", "sites": ("pos_embed",)},
+        answer=at_the_end,
+    )
 
 
 def tokens() -> Array:

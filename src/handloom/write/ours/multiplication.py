@@ -18,7 +18,7 @@ from handloom.tasks.products import product_vocab
 from handloom.write.book import BOOK
 from handloom.write.parts.encodings import circle, fixed
 from handloom.write.parts.loudness import LOUD_SUMS, SURE
-from handloom.write.parts.stream import Direction, Head, Kind, Layer, Neurons, Stream, assemble, axes, joined
+from handloom.write.parts.stream import Direction, Head, Kind, Layer, Neurons, Stream, assemble, axes, explained, joined
 
 MOST_DIGITS = 50  # of which a product is still a float, if not an exact one
 SMALL = 1e-8  # numbers are written so small, and beside their negatives, that layer norm does not see them
@@ -41,7 +41,10 @@ def stream_of_products() -> Stream:
     both = stream.write(result=[1.0], minus_result=-1.0)
     result = Direction(both, both / 2, "number", stream.directions["result"].at)
     stream = replace(stream, directions={**stream.directions, "result": result})
-    return joined(stream, token=[*factors], fixed_position=["position", "one", "second", "fill_of_position"])
+    stream = joined(stream, token=[*factors], fixed_position=["position", "one", "second", "fill_of_position"])
+    return explained(
+        stream, token={"points": "W_E"}, position={"points": "W_pos"}, fixed_position={"points": "W_pos"}
+    )  # fmt: skip
 
 
 PRODUCTS = stream_of_products()

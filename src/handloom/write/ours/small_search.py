@@ -16,15 +16,19 @@ Heights of very many tokens are too near each other for float32: docs/book/chapt
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from handloom.core import HandloomError, Model, Vocab
 from handloom.core.arrays import Array
+from handloom.write.parts.encodings import level
 from handloom.write.parts.loudness import HARD, LOUD_SEARCH, SURE
-from handloom.write.parts.stream import Direction, Head, Layer, Stream, assemble
+from handloom.write.parts.readings import PLACED, reading
+from handloom.write.parts.stream import Direction, Head, Layer, Stream, assemble, explained
 
 SHARE = 0.07  # the height of a token that shares a dimension with the one after it
+GATHERED = ("0.resid_mid", "0.resid_post", "1.resid_pre", "1.resid_mid", "1.resid_post", "resid_final")
 SHARING_TOKENS, SHARING_BLOCK = 12, 300  # up to these sizes, two tokens may share a dimension in float32
 
 
@@ -41,7 +45,14 @@ def narrow_search(tokens: int, length: int, block: int, sharing: bool) -> Model:
     table = plan.stream.write(token=plan.size * half_circle(tokens))
     layers, notes = [gather(plan), find(plan)], {"decode_steps": 1}
     return assemble(
-        plan.stream, Vocab.numbers(tokens), table, positions(plan, block), layers, notes, biases=(), eps=0.0
+        with_readings(plan, tokens),
+        Vocab.numbers(tokens),
+        table,
+        positions(plan, block),
+        layers,
+        notes,
+        biases=(),
+        eps=0.0,
     )
 
 
@@ -58,6 +69,17 @@ def directions(kept: int) -> Stream:
             "constant": Direction(across[-1:], across[-1:]),
         }
     )
+
+
+def with_readings(plan: "Plan", tokens: int) -> Stream:
+    """Which tokens, positions and tokens before stand there. Of two that share a dimension the nearer is told."""
+    heights, kept = half_circle(tokens)[:, :1], plan.stream.directions["kept"].reads
+    before = {
+        f"{number + 1} back": reading(kept[number : number + 1], points=plan.scale(number) * heights, sites=GATHERED)
+        for number in range(plan.kept)
+    }
+    known: dict[str, Any] = {"token": {"points": "W_E"}, "position": {"points": "W_pos", "sites": PLACED}}
+    return explained(plan.stream, **known, kept={"sites": GATHERED}, **before)
 
 
 @dataclass(frozen=True)
@@ -107,15 +129,6 @@ def half_circle(tokens: int) -> Array:
     """Points (tokens, 2) on the half circle of radius 1, at evenly spaced heights: height and width."""
     heights = np.linspace(-1.0, 1.0, tokens)
     return np.stack([heights, np.sqrt(1.0 - heights**2)], axis=-1)
-
-
-def level(width: int) -> Array:
-    """`width` − 1 directions (rows) of length 1, across each other and across (1, …, 1): what is written along them has
-    mean zero."""
-    below, steps = -np.tri(width)[:-1], np.arange(1, width)
-    below[steps - 1, steps] = steps
-    directions: Array = below / np.sqrt(steps * (steps + 1.0))[:, None]
-    return directions
 
 
 def turned(angle: float) -> Array:

@@ -31,7 +31,8 @@ import numpy as np
 from handloom.core import HandloomError, Model
 from handloom.core.arrays import Array
 from handloom.tasks.sums import sum_vocab
-from handloom.write.parts.stream import Direction, Head, Layer, Stream, assemble
+from handloom.write.parts.readings import EMBEDDED, predicted, reading
+from handloom.write.parts.stream import Direction, Head, Layer, Stream, assemble, explained
 
 MOST = 12  # digits, for which it is tested in float64
 
@@ -64,7 +65,18 @@ def tiny_addition(digits: int = 3) -> Model:
         raise HandloomError(f"digits={digits} must be from 1 to {MOST}, as rounding spoils more; addition takes more")
     layer = Layer([add_question(digits), subtract_answer(digits)])
     notes = {"decode_steps": digits + 1}
-    return assemble(STREAM, sum_vocab(), tokens(), positions(digits), [layer], notes, biases=())
+    return assemble(with_readings(), sum_vocab(), tokens(), positions(digits), [layer], notes, biases=())
+
+
+def with_readings() -> Stream:
+    """+ and = are one point, and so are positions of the same place in the question."""
+    every = {name: direction.reads for name, direction in STREAM.directions.items()}
+    return explained(
+        STREAM,
+        token=reading(np.vstack([every["digit"], every["sign"]]), points="W_E", sites=EMBEDDED),
+        position=reading(np.vstack([every["sign"], every["rank"]]), points="W_pos", sites=("pos_embed",)),
+        answer=predicted(STREAM.width),
+    )
 
 
 def tokens() -> Array:

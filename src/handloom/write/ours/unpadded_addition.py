@@ -19,7 +19,8 @@ from handloom.write.book import BOOK
 from handloom.write.parts.encodings import circle, fixed, turn
 from handloom.write.parts.exact import spikes
 from handloom.write.parts.loudness import HARD_SUMS, LOUD_SUMS
-from handloom.write.parts.stream import Head, Layer, Stream, assemble, axes, joined, scalar_neurons
+from handloom.write.parts.readings import LAST
+from handloom.write.parts.stream import Head, Layer, Stream, assemble, axes, explained, joined, scalar_neurons
 
 MOST_BY_HEART = 4  # digits: of five there are more than a hundred million parameters
 GROWN = np.sqrt(14 / 13)  # what layer norm multiplies by, when 13 of 14 dimensions are fixed and one is 0
@@ -33,7 +34,9 @@ def stream_of_sums() -> Stream:
     stream = axes(
         signs | places, scale=1 / GROWN, fill="ballast", fill_of_position="ballast", position="angle"
     )  # fmt: skip
-    return joined(stream, token=[*signs], fixed_position=["step", "one", "fill_of_position"])
+    stream = joined(stream, token=[*signs], fixed_position=["step", "one", "fill_of_position"])
+    token = {"points": "W_E", "sites": ("embed", "0.resid_pre", "1.resid_post", *LAST)}
+    return explained(stream, token=token, position={"points": "W_pos"}, fixed_position={"points": "W_pos"})
 
 
 SUMS = stream_of_sums()

@@ -37,6 +37,15 @@ def turn(angle: float) -> Array:
     return matrix
 
 
+def level(width: int) -> Array:
+    """`width` − 1 directions (rows) of length 1, across each other and across (1, …, 1): what is written along them has
+    mean zero."""
+    below, steps = -np.tri(width)[:-1], np.arange(1, width)
+    below[steps - 1, steps] = steps
+    directions: Array = below / np.sqrt(steps * (steps + 1.0))[:, None]
+    return directions
+
+
 def padding(width: int) -> Array:
     """A vector that fills `width` dimensions (at least 2) and that layer norm keeps."""
     high = np.sqrt(width - 1.0)

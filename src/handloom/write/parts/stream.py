@@ -15,7 +15,7 @@ add up over the names and broadcast: `write(digit=np.eye(10), space=-1.0)` is te
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any, Literal
 
@@ -26,18 +26,32 @@ from handloom.core.arrays import Array
 from handloom.write.parts.exact import ScalarMLP
 
 Kind = Literal["number", "angle", "token", "ballast"]
+Points = Literal["W_E", "W_pos", "W_U"]
 Pairs = Sequence[tuple[Array, Array]]  # rows that belong together, each (D,) or (m, D)
 
 
 @dataclass(frozen=True)
 class Direction:
     """k numbers in the stream: 1 of number i adds `writes[i]` to it, and its product with `reads[i]` gives number i.
-    An angle or a token is read whole; ballast carries nothing, but keeps the mean or the length of the stream."""
+    An angle or a token is read whole; ballast carries nothing, but keeps the mean or the length of the stream.
+
+    `points` are the numbers (n, k) that are there for each of `values`, or the table whose rows they are read from: W_E
+    for tokens, W_pos for positions, W_U for what the logits are highest for. docs/machine.md has what each means."""
 
     writes: Array  # (k, D)
     reads: Array  # (k, D)
     kind: Kind = "number"
     at: tuple[int, int] | None = None  # first and last + 1 of the dimensions that have its name, if any do
+    points: Points | Array | None = None
+    values: Sequence[str] = ()  # names of the points, if not those of the table, or 0, 1, 2, …
+    sites: Sequence[str] = ()  # where it can be read, if not everywhere
+
+    def note(self, scale: float) -> dict[str, Any]:
+        """How to read it, as JSON values."""
+        points = self.points.tolist() if isinstance(self.points, np.ndarray) else self.points
+        more = {"points": points, "values": list(self.values), "sites": list(self.sites)}
+        found = {"vectors": self.reads.tolist(), "scale": float(scale), "kind": self.kind}
+        return found | {name: value for name, value in more.items() if value}
 
 
 @dataclass(frozen=True)
@@ -68,13 +82,10 @@ class Stream:
 
     @property
     def notes(self) -> dict[str, Any]:
-        """The names of dimensions, and how to read each direction: its vectors, the scale and the kind."""
+        """The names of dimensions, and how to read each direction."""
         at = {name: direction.at for name, direction in self.directions.items() if direction.at}
         dimensions = {name: first if end - first == 1 else [first, end] for name, (first, end) in at.items()}
-        readings = {
-            name: {"vectors": direction.reads.tolist(), "scale": float(self.scale), "kind": direction.kind}
-            for name, direction in self.directions.items()
-        }
+        readings = {name: direction.note(self.scale) for name, direction in self.directions.items()}
         return ({"directions": dimensions} if dimensions else {}) | {"readings": readings}
 
 
@@ -96,6 +107,14 @@ def joined(stream: Stream, **names: Sequence[str]) -> Stream:
         writes, reads = (np.vstack([getattr(every[part], of) for part in parts]) for of in ("writes", "reads"))
         every[name] = Direction(writes, reads, "token")
     return Stream(every, stream.scale)
+
+
+def explained(stream: Stream, **names: Mapping[str, Any] | Direction) -> Stream:
+    """The stream with more said of some directions, their points, values and sites, and with further directions."""
+    every = dict(stream.directions)
+    for name, more in names.items():
+        every[name] = more if isinstance(more, Direction) else replace(every[name], **more)
+    return replace(stream, directions=every)
 
 
 def pinned(size: float, *names: str) -> Stream:

@@ -12,9 +12,11 @@ and matrices. A text is walked, never run, and what it may make is bounded.
 """
 
 import ast
+import base64
 import math
 import operator
 import warnings
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -97,13 +99,13 @@ class Evaluation:
         return node.value
 
     def items(self, node: ast.List | ast.Tuple) -> list[Any]:
-        """A list; *"abc" in it stands for "a", "b", "c"."""
+        """A list; *"abc" in it stands for "a", "b", "c", and *zeros(2, 3) for two rows."""
         items: list[Any] = []
         for item in node.elts:
             if isinstance(item, ast.Starred):
                 spread = self.value(item.value)
-                if not isinstance(spread, str | list):
-                    raise HandloomError(f"* spreads a string or a list, not {shown(spread)}")
+                if not isinstance(spread, str | list) and np.ndim(spread) == 0:
+                    raise HandloomError(f"* spreads a string, a list or the rows of a matrix, not {shown(spread)}")
                 items.extend(spread)
             else:
                 items.append(self.value(item))
@@ -213,6 +215,24 @@ def rows(matrix: Array, which: list[int]) -> Array:
     return matrix[np.array(which, int)]
 
 
+def packed(text: str, *shape: int) -> Array:
+    """Numbers as compressed bytes in base 85, float64 or float32."""
+    size = math.prod(shape)
+    try:
+        data = zlib.decompressobj().decompress(base64.b85decode(text), 8 * size + 1)
+    except (ValueError, zlib.error) as error:
+        raise HandloomError(f"the packed text is damaged: {one_line(error)}") from error
+    if not size or len(data) not in (4 * size, 8 * size):
+        raise HandloomError(f"the packed text has {len(data)} bytes, expected {8 * size} or {4 * size}")
+    return np.frombuffer(data, f"<f{len(data) // size}").astype(np.float64).reshape(shape)
+
+
+def pack(array: Array) -> str:
+    """The text that `packed` reads as this matrix."""
+    data = zlib.compress(np.ascontiguousarray(array, f"<f{array.dtype.itemsize}").tobytes(), 9)
+    return f"packed('{base64.b85encode(data).decode()}', {', '.join(map(str, array.shape))})"
+
+
 WHAT_THERE_IS = "there are numbers, text in quotes, lists, dicts, + - * / and functions such as circle(3)"
 FUNCTIONS = {
     "zeros": Function("zeros(n), zeros(n, m) or zeros(n, m, k)", "*", lambda *n: math.prod(n), lambda *n: np.zeros(n)),
@@ -225,6 +245,7 @@ FUNCTIONS = {
     "padding": Function("padding(n)", "n", lambda n: n, padding),
     "rows": Function("rows(matrix, [0, 2, 2])", "mi", lambda m, i: len(i) * m.shape[1], rows),
     "blocks": Function("blocks([[a, b], [c, d]])", "g", lambda g: sum(m.size for row in g for m in row), blocks),
+    "packed": Function("packed('text', n, m)", "tnn", lambda text, n, m: n * m, packed),
     "sqrt": Function("sqrt(x)", "x", lambda x: 1, lambda x: float(np.sqrt(x))),
 }
 
@@ -243,6 +264,12 @@ def number(value: Any) -> float:
     return float(array)
 
 
+def packed_text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise HandloomError(f"this is {shown(value)}, expected a packed text in quotes")
+    return value
+
+
 def row_numbers(value: Any) -> list[int]:
     if not isinstance(value, list):
         raise HandloomError(f"this is {shown(value)}, expected a list of row numbers")
@@ -256,6 +283,7 @@ def grid(value: Any) -> list[list[Array]]:
 
 
 ARGUMENTS: dict[str, Callable[[Any], Any]] = {
+    "t": packed_text,
     "n": lambda value: whole("size", value, 0),
     "x": number,
     "m": matrix,

@@ -39,7 +39,8 @@ Named = dict[tuple[str, str], Array]
 Sizes = dict[str, int]
 
 # name in the language → name of the array, and its shape in letters: V tokens, N positions, D model, H heads, K head,
-# F hidden neurons, G heads with keys and values. P and out_emb are here the other way round.
+# F hidden neurons, G heads with keys and values, E experts (EXPERTS has their letters).
+# P and out_emb are here the other way round.
 TABLES = {
     "tok_emb": ("W_E", "VD"),
     "pos_emb": ("W_pos", "ND"),
@@ -60,12 +61,15 @@ LAYER = {
     **{f"b{name}": (f"b_{name}", "GK") for name in "KV"},
     "bP": ("b_O", "D"),
 }
+EXPERTS = {"MG": "DE", "bG": "E", "M1": "EDF", "b1": "EF", "M2": "EFD"}
 TURNED = ("W_O", "W_U")
 NORMS = {"ln1": "ln1", "ln2": "ln2", "lnf": "ln_final"}
 WORDS = ("tokens", "separator", "bos", "eos", "pad")
 KNOWN = (*TABLES, "layers", "lnf", "block_size", *WORDS, "config", "dtype", "notes")
 SIZES = {"V": "vocabulary", "N": "block_size", "D": "d_model", "H": "heads", "K": "d_head", "F": "d_ff"}
-SIZES |= {"G": "kv_heads"}
+SIZES |= {"G": "kv_heads", "E": "experts"}
+
+BY_DIRECTION = ("Q", "K", "V", "P", "M1", "MG")  # their rows are dimensions of the stream
 
 DECIDED = ("vocab", "block", "d_model", "layers", "tied")  # by the other entries
 
@@ -110,7 +114,17 @@ def build(entries: Any) -> Model:
         notes = entries.get("notes", {})
         if not isinstance(notes, dict):
             raise HandloomError(f"notes is {shown(notes)}, expected a dict")
-        return Model(config, {name: a.astype(dtype) for name, a in flat.items()}, vocabulary(entries, config), notes)
+        arrays = {name: a.astype(dtype) for name, a in flat.items()}
+        return Model(config, arrays, vocabulary(entries, config), without_matrices(notes))
+
+
+def without_matrices(value: Any) -> Any:
+    """Notes with lists in the place of matrices."""
+    if isinstance(value, dict):
+        return {name: without_matrices(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [without_matrices(item) for item in value]
+    return value.tolist() if isinstance(value, np.ndarray) else value
 
 
 def arrays_of(entries: Entries) -> tuple[Config, dict[str, Array]]:
@@ -146,6 +160,7 @@ def gather(entries: Entries) -> tuple[Named, Named, Config]:
     norms = dict(norm("", entries, "lnf", sizes["D"]))
     for i, layer in enumerate(layers):
         check_names(f"layers[{i}].", layer, (*LAYER, "ln1", "ln2"))
+        layer = with_named_rows(f"layers[{i}].", layer, directions_of(entries.get("notes")), sizes["D"])
         given |= dict(tables(f"layers[{i}].", f"layers.{i}.", layer, LAYER, sizes))
         norms |= dict(norm(f"layers[{i}].", layer, "ln1", sizes["D"]))
         norms |= dict(norm(f"layers[{i}].", layer, "ln2", sizes["D"]))
@@ -154,14 +169,52 @@ def gather(entries: Entries) -> tuple[Named, Named, Config]:
     settled: Entries = {"vocab": sizes["V"], "block": sizes["N"], "d_model": sizes["D"], "layers": len(layers)}
     settled |= {SIZES[letter]: sizes.get(letter, 0) for letter in "HKF"} | BOOK
     settled |= {"tied": "out_emb" not in entries, "biases": biases(given, norms)}
-    settled |= {"gated": any("MG" in layer for layer in layers)}
+    settled |= {"gated": not sizes.get("E") and any("MG" in layer for layer in layers)}
     return given, norms, Config.from_json(settled | config)
+
+
+def directions_of(notes: Any) -> dict[str, tuple[int, int]]:
+    """The first and the last + 1 dimension of each direction that notes name; what they hold otherwise is left out."""
+    named = notes.get("directions") if isinstance(notes, dict) else None
+    found = {}
+    for name, place in named.items() if isinstance(named, dict) else ():
+        first, end = place if isinstance(place, list) and len(place) == 2 else (place, None)
+        if type(first) is int and first >= 0 and type(end) in (int, type(None)):
+            found[name] = (first, first + 1 if end is None else end)
+    return found
+
+
+def with_named_rows(at: str, layer: Entries, directions: dict[str, tuple[int, int]], D: int) -> Entries:
+    """The entries of a layer, {"digit": [1, 0]} being a matrix that has these rows at this direction, and zeros."""
+
+    def matrix(name: str, value: Any) -> Any:
+        if isinstance(value, list) and name in BY_DIRECTION:
+            return [matrix(name, item) if isinstance(item, dict) else item for item in value]
+        if not isinstance(value, dict) or name not in BY_DIRECTION:
+            return value
+        check_names(f"{at}{name}.", value, directions)
+        parts = {key: np.atleast_2d(numbers(f"{at}{name}.{key}", rows)) for key, rows in value.items()}
+        if wrong := [key for key, part in parts.items() if part.ndim > 2]:
+            raise HandloomError(
+                f"{at}{name}.{wrong[0]} is {shape_text(parts[wrong[0]].shape)}, expected a row or a matrix"
+            )
+        full = np.zeros((D, max((part.shape[1] for part in parts.values()), default=0)))
+        for key, part in parts.items():
+            first, end = directions[key]
+            if part.shape != full[first:end].shape:
+                expected = f"{max(min(end, D) - first, 0)} × {full.shape[1]}"
+                raise HandloomError(f"{at}{name}.{key} is {shape_text(part.shape)}, expected {expected}")
+            full[first:end] = part
+        return full
+
+    return {name: matrix(name, value) for name, value in layer.items()}
 
 
 def tables(at: str, into: str, entries: Entries, known: dict[str, tuple[str, str]], sizes: Sizes) -> Iterator[Item]:
     """The arrays among some entries, turned our way."""
     for name, (target, letters) in known.items():
         if name in entries:
+            letters = EXPERTS.get(name, letters) if sizes.get("E") else letters
             letters = letters if sizes.get("G") else letters.replace("G", "H")
             array = fit(at + name, numbers(at + name, entries[name]), letters, sizes)
             yield (at + name, into + target), np.swapaxes(array, -1, -2) if target in TURNED and array.size else array
@@ -214,8 +267,8 @@ def does_nothing(target: str, array: Array) -> bool:
 
 
 def why_not(target: str, config: Config) -> str:
-    if target.endswith("_gate") and not config.gated:
-        return "the config has no gated MLPs"
+    if target.endswith("_gate") and not (config.gated or config.experts):
+        return "the config has neither gated MLPs nor experts"
     if target == "W_pos":
         return f"the config has positions {config.positions!r}"
     if target.endswith(".w") or (target.endswith(".b") and "norm" in config.biases):
