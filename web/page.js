@@ -1,6 +1,6 @@
 /**
- * A page with a live model: the loom, the panel and the exam, and all of it computed here. The page carries the model and
- * what it starts with as JSON; `view/pages/live.py` writes it. In a worker, the same script answers questions.
+ * A page with a live model: the loom, the panel and the exam, and all of it computed here. The page carries the model
+ * and what it starts with as JSON; `view/pages/live.py` writes it. In a worker, the same script answers questions.
  */
 import { readModel } from "./engine/model.js";
 import { selfCheck } from "./engine/self_check.js";
@@ -139,7 +139,8 @@ function helpOf() {
   const words = el(
     "p",
     { class: "soft" },
-    "A click in the figure selects a position and a stage. A number is changed by dragging it sideways, typing, or with ↑ and ↓; a click on a cell of a pattern takes that look out.",
+    "A click in the figure selects a position and a stage. A number is changed by dragging it sideways, typing, or ",
+    "with ↑ and ↓; a click on a cell of a pattern takes that look out.",
   );
   const dialog = el(
     "dialog",

@@ -1,7 +1,7 @@
 /**
- * Colours: blue above zero and orange below, through a paper grey, in OKLab, so that equal steps look equal and both arms
- * are equally light. They are told apart with every common colour vision deficiency. The ends come from the style sheet,
- * light or dark, and are read once: reading the page's style in a drawing would cost more than the drawing.
+ * Colours: blue above zero and orange below, through a paper grey, in OKLab, so that equal steps look equal and both
+ * arms are equally light. They are told apart with every common colour vision deficiency. The ends come from the style
+ * sheet, light or dark, and are read once: reading the page's style in a drawing would cost more than the drawing.
  *
  * @typedef {[number, number, number]} Lab lightness, green to red, blue to yellow
  * @typedef {object} Colours

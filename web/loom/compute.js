@@ -3,8 +3,8 @@
  * sites that are drawn.
  *
  * The answer is found by guessing it: a causal model runs once on the input and the answer as it was before the edit,
- * and where its own next tokens are others, they are the next guess. Each run makes at least one more token certain, and
- * one run is enough if an edit leaves the answer as it is. The last run is the one that is shown.
+ * and where its own next tokens are others, they are the next guess. Each run makes at least one more token certain,
+ * and one run is enough if an edit leaves the answer as it is. The last run is the one that is shown.
  *
  * @typedef {import("../engine/tensor.js").Tensor} Tensor
  * @typedef {import("../engine/model.js").Model} Model
@@ -26,8 +26,9 @@ import { argmax } from "../engine/self_check.js";
 import { sites } from "../engine/sites.js";
 import { applied, firstDifference } from "./edits.js";
 
-const SHOWN =
-  /(^|\.)(embed|pos_embed|resid_pre|resid_mid|resid_post|pattern|result|attn_out|mlp_post|mlp_out|ln[12]_scale|ln_final_scale|resid_final|logits)$/;
+const PARTS =
+  "embed pos_embed resid_pre resid_mid resid_post pattern result attn_out mlp_post mlp_out resid_final logits";
+const SHOWN = new Set([...PARTS.split(" "), "ln1_scale", "ln2_scale", "ln_final_scale"]);
 const ENOUGH = 8; // new tokens of a model that nothing tells when to stop
 
 /** Runs a model again and again, and goes on from the run before where it can. */
@@ -39,7 +40,7 @@ export class Runner {
   constructor(model, answerLength = 0) {
     this.model = model;
     this.answerLength = answerLength;
-    this.want = [...sites(model.config).keys()].filter((site) => SHOWN.test(site));
+    this.want = [...sites(model.config).keys()].filter((site) => SHOWN.has(site.split(".").at(-1) ?? ""));
     /** @type {Earlier | undefined} */
     this.earlier = undefined;
   }

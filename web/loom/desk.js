@@ -1,6 +1,6 @@
 /**
- * The desk: holds the state, computes what follows from it, and tells every part of the page to show it. What is shown is
- * always one run: an input that cannot be read leaves the last good one, with a line that says why.
+ * The desk: holds the state, computes what follows from it, and tells every part of the page to show it. What is shown
+ * is always one run: an input that cannot be read leaves the last good one, with a line that says why.
  *
  * @typedef {import("./state.js").State} State
  * @typedef {import("./state.js").Edit} Edit
@@ -13,7 +13,8 @@
  * @property {string} on the first input
  * @property {{ total: number, nonzero: number, unique: number }} [sizes]
  * @property {{ text: string, method: string } | null} [certificate]
- * @property {string | null} [task]
+ * @property {string} [about] the model in a few words
+ * @property {string | null} [takes] the inputs of its task, in words
  * @property {[number[], number[]][]} [exam]
  *
  * @typedef {{ show(facts: Facts): void }} Shows
@@ -136,7 +137,11 @@ export class Desk {
     const at = position < 0 ? this.solution.prompt.length - 1 : Math.min(position, last);
     const heads = stages.map(hasHeads).lastIndexOf(true);
     const on = stage < 0 ? (heads < 0 ? stages.length - 1 : heads) : Math.min(stage, stages.length - 1);
-    const most = hasHeads(stages[on]) ? this.config.heads : hasNeurons(stages[on]) ? this.config.d_ff : 1;
+    const most = hasHeads(stages[on])
+      ? this.config.heads
+      : hasNeurons(stages[on])
+        ? this.config.experts || this.config.d_ff
+        : 1;
     this.state = { ...this.state, position: at, stage: on, part: Math.max(0, Math.min(part, most - 1)) };
   }
 

@@ -13,9 +13,10 @@
  * @property {Reading} reading
  * @property {number[]} now two numbers
  * @property {number[]} was
+ * @property {number} best the point that is there, -1 if none is
  * @property {boolean} big whether it is in the selected column, with names around
  */
-import { extent, nearest } from "./readings.js";
+import { extent } from "./readings.js";
 
 const MOST_NAMES = 26; // that can be read around a dial
 const MOST_DOTS = 80;
@@ -26,14 +27,13 @@ const MOST_DOTS = 80;
  * @param {Dial} dial
  */
 export function drawDial(surface, { colours }, dial) {
-  const { x, y, radius, reading, now, was, big } = dial;
+  const { x, y, radius, reading, now, was, best, big } = dial;
   const { ink, paper, faint, grid, blue, soft, card } = colours.named;
   const size = extent(reading.points).longest || Math.hypot(...now) || 1;
   const at = (/** @type {ArrayLike<number>} */ point, /** @type {number} */ far = radius) => {
     const shorter = far / Math.max(size, Math.hypot(point[0], point[1]));
     return [x + point[0] * shorter, y - point[1] * shorter];
   };
-  const best = nearest(reading, now);
   surface.circle(x, y, radius, { fill: big ? paper : card, stroke: grid });
   if (reading.points.length <= MOST_DOTS) {
     for (const point of reading.points) surface.circle(...pair(at(point)), big ? 1.6 : 1, { fill: faint });

@@ -88,7 +88,11 @@ export function fits({ config, params }, { what, at }) {
   }
   const name = /** @type {keyof typeof INDICES} */ (what.split(".").at(-1));
   if (!sites(config).has(what) || INDICES[name] !== at.length) return false;
-  const most = { z: [config.heads], mlp_post: [config.d_ff], pattern: [config.heads, config.block, config.block] };
+  const most = {
+    z: [config.heads],
+    mlp_post: [config.d_ff * (config.experts || 1)],
+    pattern: [config.heads, config.block, config.block],
+  };
   const limits = name in most ? most[/** @type {keyof typeof most} */ (name)] : [];
   return at.every((i, d) => i < limits[d]);
 }

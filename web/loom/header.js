@@ -21,6 +21,8 @@ export class Header {
       type: "text",
       "aria-label": "Input of the model",
       spellcheck: "false",
+      placeholder: desk.page.takes ?? "",
+      title: desk.page.takes ?? "",
       autocomplete: "off",
       autocapitalize: "off",
     });

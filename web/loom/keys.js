@@ -27,7 +27,7 @@ export const LIST = [
  */
 export function listen(desk, does) {
   document.addEventListener("keydown", (event) => {
-    const target = /** @type {HTMLElement} */ (event.target);
+    const target = event.target instanceof Element ? event.target : document.body;
     if (event.ctrlKey || event.metaKey || event.altKey || target.closest("input, textarea, select, dialog, .cells"))
       return;
     if (event.key === "Enter" && target.closest("button, summary, a")) return;

@@ -1,6 +1,6 @@
 /**
- * The loom on the page: a canvas as large as what is seen of the figure, which scrolls behind it, and what a pointer does
- * there. Hovering shows a head, a click keeps a position and a stage.
+ * The loom on the page: a canvas as large as what is seen of the figure, which scrolls behind it, and what a pointer
+ * does there. Hovering shows a head, a click keeps a position and a stage.
  *
  * @typedef {import("./desk.js").Desk} Desk
  * @typedef {import("./scene.js").Facts} Facts
@@ -41,14 +41,15 @@ export class LoomView {
     this.canvas.addEventListener("click", (event) => this.clicked(event));
     this.canvas.addEventListener("mousemove", (event) => this.pointed(event));
     this.canvas.addEventListener("mouseleave", () => this.left());
-    new ResizeObserver(() => this.desk.draw()).observe(this.element);
+    this.size = { width: 0, height: 0 };
+    new ResizeObserver(() => this.resized()).observe(this.element);
   }
 
   /** @param {Facts} facts */
   show(facts) {
     const { desk } = this;
     const { state } = desk;
-    const { clientWidth: width, clientHeight: height } = this.element;
+    const { width, height } = this.size;
     if (!width || !facts) return;
     const tokens = Math.max(...facts.solution.ids.map((id) => desk.name(id).length));
     const threads = facts.strands.length > 1 ? facts.strands : [];
@@ -78,6 +79,11 @@ export class LoomView {
     );
   }
 
+  resized() {
+    this.size = { width: this.element.clientWidth, height: this.element.clientHeight };
+    this.desk.draw();
+  }
+
   /** @param {number} stage */
   moveTo(stage) {
     const jump = this.still.matches || this.slide.to < 0;
@@ -101,7 +107,7 @@ export class LoomView {
     const { position, stage } = desk.state;
     this.followed = `${position},${stage}`;
     const left = layout.left[position] - layout.gutter;
-    const right = layout.left[position] + layout.widths[position] + 2 * layout.widths[0]; // and a little of what follows
+    const right = layout.left[position] + layout.widths[position] + 2 * layout.widths[0]; // and what follows
     if (element.scrollLeft > left) element.scrollLeft = left - 20;
     if (element.scrollLeft + element.clientWidth < right) element.scrollLeft = right - element.clientWidth + 20;
     const [top, bottom] = [layout.ys[stage] - layout.row - layout.header, layout.ys[stage] + layout.row];
@@ -112,7 +118,8 @@ export class LoomView {
   paint() {
     const scene = this.scene();
     if (!scene) return;
-    const { clientWidth: width, clientHeight: height, scrollLeft: x, scrollTop: y } = this.element;
+    const { width, height } = this.size;
+    const { scrollLeft: x, scrollTop: y } = this.element;
     const [a, b] = [x + scene.layout.gutter - 60, x + width + 60];
     scene.columns = scene.columns.filter(
       (t) => scene.layout.left[t] < b && scene.layout.left[t] + scene.layout.widths[t] > a,

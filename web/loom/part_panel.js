@@ -39,6 +39,8 @@ export class PartPanel {
     );
     /** @type {Matrix[]} */
     this.kept = [];
+    this.room = 340;
+    new ResizeObserver(([{ contentRect }]) => (this.room = contentRect.width)).observe(this.element);
   }
 
   /** @param {Facts} facts */
@@ -120,10 +122,9 @@ export class PartPanel {
     const row = pattern.data.subarray((part * T + position) * S, (part * T + position + 1) * S);
     const best = [...row.keys()].sort((a, b) => Math.abs(row[b]) - Math.abs(row[a])).slice(0, 4);
     const seen = best.filter((s) => Math.abs(row[s]) >= LEAST_LOOK);
-    const said = seen.map(
-      (s) =>
-        `${quoted(desk.name(solution.ids[s]))} (${s}) ${desk.config.attention === "softmax" || desk.config.attention === "hard" ? percent(row[s]) : number(row[s], 3)}`,
-    );
+    const isShare = ["softmax", "hard"].includes(desk.config.attention);
+    const share = (/** @type {number} */ p) => (isShare ? percent(p) : number(p, 3));
+    const said = seen.map((s) => `${quoted(desk.name(solution.ids[s]))} (${s}) ${share(row[s])}`);
     const unused = used[layer]?.[part] ? "" : "; it adds nothing";
     say(
       this.looks,
@@ -149,7 +150,7 @@ export class PartPanel {
       colours: desk.colours,
       causal: desk.config.causal,
       tokens: solution.ids.map((id) => desk.name(id)),
-      room: Math.min(340, this.element.clientWidth || 340),
+      room: Math.min(340, this.room),
       isOut: (/** @type {number} */ to, /** @type {number} */ from) =>
         desk.state.edits.length > 0 && has(desk.state, address(withoutEdge(layer, part, to, from))),
     };
@@ -178,7 +179,8 @@ export class PartPanel {
     const [, T, S] = pattern.shape;
     const p = pattern.data[(state.part * T + cell.to) * S + cell.from];
     const name = (/** @type {number} */ t) => `${t} ${quoted(this.desk.name(facts.solution.ids[t]))}`;
-    this.pattern.title = `${name(cell.to)} looks at ${name(cell.from)}: ${number(p)}. A click takes this look out, or puts it back.`;
+    const hint = "A click takes this look out, or puts it back.";
+    this.pattern.title = `${name(cell.to)} looks at ${name(cell.from)}: ${number(p)}. ${hint}`;
   }
 
   /** @param {Facts} facts */
@@ -210,7 +212,8 @@ export class PartPanel {
       say(name, `neuron ${f}`);
       const share = Math.min(1, Math.abs(now[f]) / largest);
       const fill = /** @type {HTMLElement} */ (bar.firstElementChild);
-      fill.style.cssText = `left:0;width:${100 * share}%;background:${desk.colours.signed(Math.sign(now[f]) * Math.max(0.3, share))}`;
+      const colour = desk.colours.signed(Math.sign(now[f]) * Math.max(0.3, share));
+      fill.style.cssText = `left:0;width:${100 * share}%;background:${colour}`;
       say(value, number(now[f]));
       value.classList.toggle("changed", Math.abs(now[f] - was[f]) > 1e-9 * largest);
       button.dataset.neuron = String(f);
@@ -264,8 +267,11 @@ function matricesOf(desk, { model, solution }) {
     wanted.push([`${at}b_O`, [], ["bias"], D]);
   }
   if (hasNeurons(stage)) {
-    wanted.push([`${at}W_gate`, [], D, F], [`${at}b_gate`, [], ["bias"], F], [`${at}W_in`, [], D, F]);
-    wanted.push([`${at}b_in`, [], ["bias"], F], [`${at}W_out`, [], F, D], [`${at}b_out`, [], ["bias"], D]);
+    const expert = config.experts ? [state.part] : []; // each has neurons of its own
+    const gates = config.experts ? names("expert ", config.experts) : F;
+    wanted.push([`${at}W_gate`, [], D, gates], [`${at}b_gate`, [], ["bias"], gates]);
+    wanted.push([`${at}W_in`, expert, D, F], [`${at}b_in`, expert, ["bias"], F]);
+    wanted.push([`${at}W_out`, expert, F, D], [`${at}b_out`, [], ["bias"], D]);
   }
   return wanted
     .filter(([what]) => Object.hasOwn(model.params, what))

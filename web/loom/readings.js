@@ -142,19 +142,55 @@ export function extent(points) {
   return found;
 }
 
+/** @type {WeakMap<Float64Array, Int32Array>} */
+const known = new WeakMap();
+
+/**
+ * The same for position t of what a strand holds at a stage; found once, for a picture is drawn more often.
+ * @param {Reading} reading
+ * @param {Float64Array} values (T · k)
+ * @param {number} t
+ * @returns {number}
+ */
+export function nearestIn(reading, values, t) {
+  const k = reading.vectors.length;
+  let found = known.get(values);
+  if (!found) {
+    found = new Int32Array(values.length / k).fill(-2);
+    known.set(values, found);
+  }
+  if (found[t] === -2) found[t] = nearest(reading, Array.from(values.subarray(t * k, (t + 1) * k)));
+  return found[t];
+}
+
 /**
  * The names of the values that stand there: several tokens may have one point.
  * @param {Reading} reading
  * @param {number[]} found
  * @returns {string}
  */
-export function valueName(reading, found) {
-  const best = nearest(reading, found);
-  if (best < 0) return reading.points.length ? "nothing" : "";
-  const { points, values } = reading;
-  const size = Math.hypot(...points[best]) || 1;
-  const same = values.filter((_, i) => points[i].every((one, d) => Math.abs(one - points[best][d]) <= 1e-9 * size));
-  return same.length > 3 ? `${same.slice(0, 2).join(" or ")} or ${same.length - 2} others` : same.join(" or ");
+export const valueName = (reading, found) => nameOf(reading, nearest(reading, found));
+
+/** @type {WeakMap<Float64Array, string>} */
+const named = new WeakMap();
+
+/**
+ * The name of a point, and of those that are the same.
+ * @param {Reading} reading
+ * @param {number} best
+ * @returns {string}
+ */
+export function nameOf({ points, values }, best) {
+  if (best < 0) return points.length ? "nothing" : "";
+  const point = points[best];
+  let name = named.get(point);
+  if (name === undefined) {
+    const size = Math.hypot(...point) || 1;
+    const same = values.filter((_, i) => points[i].every((one, d) => Math.abs(one - point[d]) <= 1e-9 * size));
+    name = same.length > 3 ? `${same.slice(0, 2).join(" or ")} or ${same.length - 2} others` : same.join(" or ");
+    named.set(point, name);
+  }
+  return name;
 }
 
 /**

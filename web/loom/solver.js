@@ -1,6 +1,7 @@
 /**
- * Solvers: something that runs the model, here or in a worker. Small models run here, in the frame of the change; a model
- * that takes longer than a few frames runs in a worker from then on, and of the changes that wait only the last is run.
+ * Solvers: something that runs the model, here or in a worker. Small models run here, in the frame of the change; a
+ * model that takes longer than a few frames runs in a worker from then on, and of the changes that wait only the last
+ * is run.
  *
  * @typedef {import("./compute.js").Solution} Solution
  * @typedef {import("./state.js").Edit} Edit

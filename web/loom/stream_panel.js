@@ -1,6 +1,6 @@
 /**
- * The part of the panel about the stream at the selected position and stage: each direction on its own scale with a tick
- * for what was there before this stage, what further readings tell, and what would be predicted from here.
+ * The part of the panel about the stream at the selected position and stage: each direction on its own scale with a
+ * tick for what was there before this stage, what further readings tell, and what would be predicted from here.
  *
  * @typedef {import("./desk.js").Desk} Desk
  * @typedef {import("./scene.js").Facts} Facts
@@ -81,13 +81,15 @@ export class StreamPanel {
     const [fill, tick] = /** @type {HTMLElement[]} */ ([...bar.children]);
     const [x, was] = [onScale(now, scale), onScale(before, scale)];
     say(label, name);
-    fill.style.cssText = `left:${x < 0 ? 50 + 50 * x : 50}%;width:${50 * Math.abs(x)}%;background:${this.desk.colours.signed(x)}`;
+    const left = x < 0 ? 50 + 50 * x : 50;
+    fill.style.cssText = `left:${left}%;width:${50 * Math.abs(x)}%;background:${this.desk.colours.signed(x)}`;
     tick.style.left = `${50 + 50 * was}%`;
     const near = now !== 0 && Math.abs(now) < NEAR * scale ? "≈ 0" : number(now);
     say(value, words && words !== near ? `${near} → ${words}` : near);
     const changed = Math.abs(now - usual) > ROUNDING * scale;
     value.classList.toggle("changed", changed);
-    value.title = `${now}; before this stage ${before}; scale ±${number(scale)}${changed ? `; without edits ${usual}` : ""}`;
+    const without = changed ? `; without edits ${usual}` : "";
+    value.title = `${now}; before this stage ${before}; scale ±${number(scale)}${without}`;
   }
 
   /**

@@ -52,6 +52,7 @@ export function onCanvas(context) {
     context.moveTo(points[0], points[1]);
     for (let i = 2; i < points.length; i += 2) context.lineTo(points[i], points[i + 1]);
   };
+  let font = "";
   return {
     rect(x, y, width, height, ink, round = 0) {
       context.beginPath();
@@ -83,7 +84,8 @@ export function onCanvas(context) {
     },
     text(x, y, text, { fill, size = 12, bold, mono, anchor = "start", turn = 0, alpha = 1 }) {
       context.globalAlpha = alpha;
-      context.font = `${bold ? 600 : 400} ${size}px ${mono ? MONO : SANS}`;
+      const wanted = `${bold ? 600 : 400} ${size}px ${mono ? MONO : SANS}`;
+      if (font !== wanted) context.font = font = wanted; // to set it takes longer than to write a word
       context.fillStyle = fill;
       context.textAlign = anchor === "middle" ? "center" : anchor;
       if (!turn) return context.fillText(text, x, y);
@@ -99,8 +101,10 @@ export function onCanvas(context) {
       context.rect(x, y, width, height);
       context.clip();
       context.translate(dx, dy);
+      font = "";
       draw();
       context.restore();
+      font = "";
     },
   };
 }

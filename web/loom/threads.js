@@ -8,7 +8,7 @@
  */
 import { drawDial } from "./dial.js";
 import { middle } from "./layout.js";
-import { valueName } from "./readings.js";
+import { nameOf, nearestIn } from "./readings.js";
 import { onScale } from "./scale.js";
 
 const SLICES = 6; // of a part that swells
@@ -149,9 +149,19 @@ function drawWhole(surface, scene, t, j) {
     const at = (/** @type {Float64Array[][]} */ all) => Array.from(all[j][s]?.subarray(t * k, (t + 1) * k) ?? []);
     const [now, was] = [at(values), at(base)];
     const y = layout.ys[s];
-    if (strand.kind === "dial") drawDial(surface, scene, { x, y, radius, reading: strand.reading, now, was, big });
+    if (strand.kind === "dial")
+      drawDial(surface, scene, {
+        x,
+        y,
+        radius,
+        reading: strand.reading,
+        now,
+        was,
+        best: nearestIn(strand.reading, values[j][s], t),
+        big,
+      });
     else {
-      const name = valueName(strand.reading, now);
+      const name = nameOf(strand.reading, nearestIn(strand.reading, values[j][s], t));
       surface.rect(x - 14, y - 9, 28, 18, { fill: colours.named.paper }, 4);
       const fill = name === "nothing" ? colours.named.faint : colours.named.ink;
       surface.text(x, y + 4, name === "nothing" ? "·" : name.slice(0, 5), {

@@ -42,7 +42,8 @@ export function number(x, digits = 4) {
  */
 export function percent(x) {
   const value = 100 * x;
-  return `${Math.abs(value) < 9.95 && Math.abs(value - Math.round(value)) > 0.05 ? value.toFixed(1) : Math.round(value)} %`;
+  const whole = Math.abs(value) >= 9.95 || Math.abs(value - Math.round(value)) <= 0.05;
+  return `${whole ? Math.round(value) : value.toFixed(1)} %`;
 }
 
 /**
