@@ -14,7 +14,7 @@ from handloom.view.pages.model_data import model_json
 from page_engine import WEB, node
 
 ENGINE = Path(handloom.view.pages.__file__).parent / "engine.js"
-SOURCES = sorted([*WEB.glob("*.*js"), *WEB.glob("engine/*"), *WEB.glob("tests/*")])
+SOURCES = sorted([*WEB.glob("*.*js"), *WEB.glob("engine/*"), *WEB.glob("loom/*"), *WEB.glob("tests/*")])
 
 
 @pytest.fixture
@@ -25,7 +25,8 @@ def modules():
 
 def test_the_built_script_is_what_the_sources_make(modules, tmp_path):
     node("build.mjs", tmp_path)
-    assert (tmp_path / "engine.js").read_text() == ENGINE.read_text(), "run make web"
+    for name in ("engine.js", "live.js"):
+        assert (tmp_path / name).read_text() == ENGINE.with_name(name).read_text(), "run make web"
 
 
 def test_the_kernel_is_what_its_source_makes(tmp_path):
