@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup tour test peers slow orders arm lint bench lab lab-table web docs clean
+.PHONY: setup tour test peers slow orders arm lint bench lab lab-table web web-tools browser docs clean
 
 setup: .venv/.ready
 
@@ -64,11 +64,19 @@ lab: setup         ## every experiment of the lab in full, up to two hours, and 
 lab-table: setup   ## docs/lab.md, from the records in docs/lab
 	$(BIN)/python -m handloom.lab.table
 
-web:               ## what runs in pages, from web/; needs Node, and for a changed kernel.c clang-14 and lld-14
-	cd web && npm ci --no-audit --no-fund
+web: web-tools     ## what runs in pages, from web/; needs Node, and for a changed kernel.c clang-14 and lld-14
 	cd web && npm run check
 	@if command -v clang-14 > /dev/null; then cd web && node build.mjs --kernel; else echo "no clang-14: kernel.wasm.js stays"; fi
 	cd web && npm run build
+
+web-tools: web/node_modules/.ready
+
+web/node_modules/.ready: web/package-lock.json
+	cd web && npm ci --no-audit --no-fund
+	@touch $@
+
+browser:           ## Chromium and its driver, for the tests of pages; on Debian, as root
+	@command -v chromium chromedriver > /dev/null || { apt-get update -qq && apt-get install -y -qq chromium chromium-driver; }
 
 docs: setup        ## the pictures, and docs/ as a site that works offline: open site/index.html
 	$(BIN)/python docs/pictures.py

@@ -137,7 +137,8 @@ def by_position(model: Model, rows: Array, run: Trace, rng: np.random.Generator,
     found = np.zeros((*rows.shape, model.config.vocab))
     for row, tokens in enumerate(rows):
         for t in range(len(tokens)):
-            flat, edits = model.flat, {}
+            flat = model.flat
+            edits: dict[str, Any] = {}
             for i in range(model.config.layers):
                 edits |= {site: before(run[site][row], t) for site in (f"{i}.k", f"{i}.v")}
                 for name in (f"layers.{i}.{part}" for part in ("W_in", "b_in", "W_out")):

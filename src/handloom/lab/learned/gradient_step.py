@@ -11,6 +11,7 @@ finds (its GD⁺⁺). The theorem on the preconditioner is about normal inputs, 
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -88,11 +89,11 @@ def uneven_prompts(rng: np.random.Generator) -> Prompts:
     return prompts(rng, 512, D, N, SPREAD, normal=True)
 
 
-def train(attention: str, steps: int, lab: Lab, layers: int = 1, **more: object) -> Model:
+def train(attention: str, steps: int, lab: Lab, layers: int = 1, **more: Any) -> Model:
     config = prompt_config(D, N, attention, layers)
     return fit(
         config, lambda rng: prompts(rng, lab.pick(256, 512), D, N), steps, lab.seed, progress=lab.progress, **more
-    )  # type: ignore[arg-type]
+    )
 
 
 def written_step(rate: float) -> Model:
