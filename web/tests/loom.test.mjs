@@ -71,9 +71,12 @@ test("a guessed answer is the answer of greedy decoding, whatever is edited befo
     [{ what: "layers.1.W_V", at: [0, 2, 1], value: 9 }],
     [{ what: "W_U", at: [2, 4], value: -6 }],
     [{ what: "0.z", at: [1], value: 0 }],
-    [{ what: "layers.0.W_in", at: [1, 1], value: 4 }, { what: "1.pattern", at: [0, 2, 1], value: 0 }],
+    [
+      { what: "layers.0.W_in", at: [1, 1], value: 4 },
+      { what: "1.pattern", at: [0, 2, 1], value: 0 },
+    ],
     [],
-  ]; // prettier-ignore
+  ];
   for (const edits of all) {
     const { model: changed, sites } = applied(model, edits);
     const wanted = generate(changed, prompt, { steps: 5, edits: sites });
@@ -104,7 +107,11 @@ test("a state comes back from its fragment", () => {
 
 test("a damaged or hostile fragment changes nothing that it should not", () => {
   const model = randomModel();
-  const hashes = ["#in=%zz&at=x,y", "#edits=layers.9.W_V[0,0,0]=1;__proto__[0]=1;W_E[99,0]=1;1.z[7]=0;W_E[0,0]=1e999", "#"];
+  const hashes = [
+    "#in=%zz&at=x,y",
+    "#edits=layers.9.W_V[0,0,0]=1;__proto__[0]=1;W_E[99,0]=1;1.z[7]=0;W_E[0,0]=1e999",
+    "#",
+  ];
   for (const hash of hashes) {
     const state = fromFragment(start("abc"), hash, (edit) => fits(model, edit));
     assert.deepEqual([state.text, state.edits, state.position], ["abc", [], -1]);
@@ -139,9 +146,14 @@ test("both arms of the colours are equally light and meet at zero", () => {
 });
 
 test("readings name the nearest value, and what is loud means the same", () => {
-  const notes = { readings: { digit: { vectors: [[1, 0, 0, 0, 0, 0, 0, 0]], kind: "token", points: [[1], [2]], values: ["x", "y"] } } }; // prettier-ignore
+  const notes = {
+    readings: { digit: { vectors: [[1, 0, 0, 0, 0, 0, 0, 0]], kind: "token", points: [[1], [2]], values: ["x", "y"] } },
+  };
   const [digit] = readingsOf(randomModel({}, notes));
-  assert.deepEqual([1.1, 2, 1e9, 1e-9].map((one) => valueName(digit, [one])), ["x", "y", "y", "nothing"]); // prettier-ignore
+  assert.deepEqual(
+    [1.1, 2, 1e9, 1e-9].map((one) => valueName(digit, [one])),
+    ["x", "y", "y", "nothing"],
+  );
   const damaged = { readings: { a: { vectors: [[1]], kind: "token" }, b: null, c: { vectors: "x", kind: 3 } } };
   assert.deepEqual(readingsOf(randomModel({}, damaged)), []);
 });
@@ -153,7 +165,10 @@ test("a saved figure holds a stranger's names as text", () => {
 });
 
 test("numbers and tokens read well", () => {
-  assert.deepEqual([0, 1, -0.5, 8027.8, 157637.1, 1e-5, 1 / 3].map((x) => number(x)), ["0", "1", "−0.5", "8027.8", "1.58e5", "1e−5", "0.3333"]); // prettier-ignore
+  assert.deepEqual(
+    [0, 1, -0.5, 8027.8, 157637.1, 1e-5, 1 / 3].map((x) => number(x)),
+    ["0", "1", "−0.5", "8027.8", "1.58e5", "1e−5", "0.3333"],
+  );
   assert.deepEqual([1, 0.054, 0.333].map(percent), ["100 %", "5.4 %", "33 %"]);
   assert.deepEqual([" ", "<bos>", "a\n"].map(tokenName), ["space", "bos", "a↵"]);
 });
