@@ -90,9 +90,8 @@ def uneven_prompts(rng: np.random.Generator) -> Prompts:
 
 def train(attention: str, steps: int, lab: Lab, layers: int = 1, **more: object) -> Model:
     config = prompt_config(D, N, attention, layers)
-    return fit(
-        config, lambda rng: prompts(rng, lab.pick(256, 512), D, N), steps, lab.seed, progress=lab.progress, **more
-    )  # type: ignore[arg-type]
+    size = lab.pick(256, 512)
+    return fit(config, lambda rng: prompts(rng, size, D, N), steps, lab.seed, progress=lab.progress, **more)  # type: ignore[arg-type]
 
 
 def written_step(rate: float) -> Model:

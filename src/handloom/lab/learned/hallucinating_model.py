@@ -178,7 +178,8 @@ def samples(model: Model, step: int, lab: Lab) -> tuple[Array, Array, Array]:
     first, second, third, last = (rows[:, 1:] - np.array([0, 0, LETTERS, LETTERS])).T
     named = (np.maximum(first, second) < LETTERS) & (np.minimum(third, last) >= 0) & (np.maximum(third, last) < LETTERS)
     names, facts = np.where(named, first * LETTERS + second, 0), np.where(named, third * LETTERS + last, -1)
-    return names, facts, sum(probabilities(model, rows))
+    by_name, by_fact = probabilities(model, rows)
+    return names, facts, by_name + by_fact
 
 
 def miscalibration(levels: Array, given: Array, fact_levels: Array, truth: Array) -> float:
