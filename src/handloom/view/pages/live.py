@@ -44,8 +44,8 @@ class Page:
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the page to a file (.html)."""
-        place = check_place(Path(path))
-        check_suffix(place, "a page", *ENDINGS)
+        place = Path(path)
+        check_suffix(check_place(place), "a page", *ENDINGS)
         write_atomically(place, self.html.encode())
         return place
 
