@@ -45,6 +45,8 @@ export class Desk {
     this.facts = undefined;
     /** @type {Hover | null} */
     this.hovered = null;
+    /** @type {Partial<State>} what of the selection follows from the next run: -1 */
+    this.open = {};
     this.error = "";
     /** @type {Shows[]} parts of the page, in the order in which they are shown */
     this.parts = [];
@@ -69,7 +71,8 @@ export class Desk {
     this.state = state;
     if (state.text !== old.text || state.edits !== old.edits || !this.facts) this.compute();
     else if (state.view !== old.view || state.ballast !== old.ballast) this.gather();
-    else this.settle();
+    else this.open = {};
+    this.settle(); // by the run before, as long as a worker has the new one
     for (const listener of this.listeners) listener();
     this.draw();
   }
@@ -95,7 +98,8 @@ export class Desk {
   }
 
   compute() {
-    const { text, edits } = this.state;
+    const { text, edits, position, stage } = this.state;
+    this.open = { ...(position < 0 ? { position } : {}), ...(stage < 0 ? { stage } : {}) };
     try {
       const prompt = this.encode(text);
       this.error = "";
@@ -125,6 +129,8 @@ export class Desk {
   gather() {
     if (!this.solution || !this.before) return;
     this.facts = factsOf(this.study, { ...this.state, edits: this.solved ?? [] }, this.solution, this.before);
+    this.state = { ...this.state, ...this.open };
+    this.open = {};
     this.settle();
   }
 
