@@ -68,7 +68,7 @@ function headParts({ config }, values, i, t) {
     parts.push({ name: `head ${i}.${head}`, layer: i, head, vector });
   }
   const largest = Math.max(...parts.map(({ vector }) => size(vector)), size(out));
-  return size(rest) > ROUNDING * largest ? [...parts, { name: `${i} attention, bias`, layer: i, vector: rest }] : parts;
+  return size(rest) > ROUNDING * largest ? [...parts, { name: `attention ${i} bias`, layer: i, vector: rest }] : parts;
 }
 
 /**
@@ -85,7 +85,7 @@ function mlpParts({ config, params }, values, i, t) {
     return config.d_ff || size(out) ? [{ name: `MLP ${i}`, layer: i, vector: out }] : [];
   }
   const without = out.map((one, d) => one - bias[d]);
-  const parts = [{ name: `${i} MLP, bias`, layer: i, vector: bias.slice() }];
+  const parts = [{ name: `MLP ${i} bias`, layer: i, vector: bias.slice() }];
   return config.d_ff ? [{ name: `MLP ${i}`, layer: i, vector: without }, ...parts] : parts;
 }
 
@@ -110,7 +110,7 @@ function normed({ config, params }, parts, name, scale, t) {
   if (!bias?.some((one) => one !== 0)) return through;
   const layer = name === "ln_final" ? config.layers : Number(name.split(".")[1]);
   const place = name === "ln_final" ? "last norm" : `${layer} ${name.slice(-3)}`;
-  return [...through, { name: `${place}, bias`, layer, vector: bias.slice() }];
+  return [...through, { name: `${place} bias`, layer, vector: bias.slice() }];
 }
 
 /**

@@ -110,6 +110,7 @@ export class Desk {
           this.before = before;
           this.solution = solution;
           this.solved = edits;
+          if (text === this.state.text && edits === this.state.edits) this.state = { ...this.state, ...this.open };
           this.gather();
           this.draw();
         },
@@ -129,8 +130,6 @@ export class Desk {
   gather() {
     if (!this.solution || !this.before) return;
     this.facts = factsOf(this.study, { ...this.state, edits: this.solved ?? [] }, this.solution, this.before);
-    this.state = { ...this.state, ...this.open };
-    this.open = {};
     this.settle();
   }
 

@@ -97,7 +97,7 @@ export class LogitPanel {
  * @param {number} size what it is a part of: rounding is shown as 0
  */
 function numberIn(element, x, size) {
-  say(element, Number.isNaN(x) ? "" : number(Math.abs(x) < 1e-12 * Math.abs(size) ? 0 : x, 5));
+  say(element, Number.isNaN(x) ? "" : number(Math.abs(x) < 1e-12 * Math.abs(size) ? 0 : x, 4));
   element.setAttribute("title", Number.isNaN(x) ? "" : String(x));
 }
 

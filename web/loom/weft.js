@@ -74,7 +74,21 @@ function additions(result) {
  * @param {import("../engine/config.js").Config} config
  * @returns {boolean[][]}
  */
-export function usedHeads({ values }, { layers, heads }) {
+export function usedHeads(solution, { layers, heads }) {
+  let found = known.get(solution);
+  if (!found) known.set(solution, (found = listed(solution, layers, heads)));
+  return found;
+}
+
+/** @type {WeakMap<import("./compute.js").Solution, boolean[][]>} */
+const known = new WeakMap();
+
+/**
+ * @param {import("./compute.js").Solution} solution
+ * @param {number} layers
+ * @param {number} heads
+ */
+function listed({ values }, layers, heads) {
   return Array.from({ length: layers }, (_, layer) => {
     const sizes = additions(values.get(`${layer}.result`));
     const largest = Math.max(0, ...sizes);
