@@ -29,6 +29,7 @@ SAME_THING = {
     "lens.py": "cli/read/lens.py read/lens.py",
     "lookup.py": "tasks/lookup.py write/book/lookup.py",
     "lora.py": "lab/learned/lora.py learn/lora.py",
+    "matrices.py": "lab/learned/matrices.py tasks/matrices.py",
     "ngrams.py": "cli/write/ngrams.py lab/learned/ngrams.py",
     "overview.py": "cli/read/overview.py read/overview.py",
     "paths.py": "cli/read/paths.py read/paths.py",

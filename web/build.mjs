@@ -40,7 +40,7 @@ async function bundle(entry, outfile, globalName) {
     globalName,
     target: "es2022",
     charset: "ascii",
-    banner: { js: `// Built from web/${entry} by \`make web\`: change that.` },
+    banner: Object.fromEntries([[entry.split(".").pop(), `/* Built from web/${entry} by \`make web\`: change that. */`]]),
   });
 }
 
@@ -50,4 +50,5 @@ if (isKernel) writeFileSync(join(folder ?? join(HERE, "engine"), "kernel.wasm.js
 else {
   await bundle("engine.js", join(folder ?? PAGES, "engine.js"), "handloom");
   await bundle("page.js", join(folder ?? PAGES, "live.js"));
+  await bundle("page.css", join(folder ?? PAGES, "live.css"));
 }

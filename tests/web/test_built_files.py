@@ -25,7 +25,7 @@ def modules():
 
 def test_the_built_script_is_what_the_sources_make(modules, tmp_path):
     node("build.mjs", tmp_path)
-    for name in ("engine.js", "live.js"):
+    for name in ("engine.js", "live.js", "live.css"):
         assert (tmp_path / name).read_text() == ENGINE.with_name(name).read_text(), "run make web"
 
 

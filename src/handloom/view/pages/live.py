@@ -7,7 +7,9 @@ certificate in its own words, and an exam: inputs of the model's task with their
 is judged while it is being changed. `web/` has the sources of what runs in it.
 """
 
+import gzip
 import os
+from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
@@ -25,6 +27,7 @@ from handloom.tasks import Task
 from handloom.tasks.certify import answered, some_inputs
 from handloom.tasks.task import Ids
 from handloom.view.pages.model_data import model_json, safe_json
+from handloom.view.pages.page import asset
 from handloom.view.pages.page import page as skeleton
 
 EXAM, HARD = 200, 50  # questions, and how many of them may be of the task's hard ones
@@ -41,8 +44,8 @@ class Page:
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the page to a file (.html)."""
-        place = check_place(Path(path))
-        check_suffix(place, "a page", *ENDINGS)
+        place = Path(path)
+        check_suffix(check_place(place), "a page", *ENDINGS)
         write_atomically(place, self.html.encode())
         return place
 
@@ -80,8 +83,9 @@ def check_lively(model: Model) -> None:
 
 def live_page(e: Explanation) -> str:
     """The page of an explained model as text."""
-    data = {"model": model_json(e.model), "page": safe_json(about(e))}
-    return skeleton(e.name, '<main id="loom"></main>', ["live.js"], style="live.css", data=data)
+    packed = b64encode(gzip.compress(asset("live.js").encode(), mtime=0)).decode()
+    data = {"model": model_json(e.model), "page": safe_json(about(e)), "packed": packed}
+    return skeleton(e.name, '<main id="loom"></main>', ["unpack.js"], style="live.css", data=data)
 
 
 def about(e: Explanation) -> dict[str, Any]:

@@ -10,6 +10,7 @@ nothing in them can end the script or begin a tag.
 checks itself when it is loaded. (Elsewhere some of the book's programs make logits of nothing but rounding.)
 """
 
+import json
 from base64 import b64encode
 from collections.abc import Sequence
 from typing import Any
@@ -22,6 +23,7 @@ from handloom.core.checks import to_json
 from handloom.share.rows import Row, known_task_of, rows_for
 
 STORED = 3  # inputs with their logits
+LEFT_OUT = ("compiled", "truth")  # notes that no page shows, and that are as large as a model
 MOST = 2_000  # numbers of one
 UNSAFE = {character: f"\\u{ord(character):04x}" for character in "<>&"}  # which JSON has in strings only
 
@@ -44,7 +46,7 @@ def packed_model(model: Model, inputs: Sequence[Sequence[int]] | None = None) ->
     return {
         "config": model.config.to_json(),
         "vocab": vocab,
-        "notes": dict(model.notes),
+        "notes": {name: note for name, note in model.notes.items() if name not in LEFT_OUT},
         "arrays": {name: packed(array) for name, array in model.flat.items()},
         "stored": [stored(model, row) for row in rows],
     }
@@ -75,9 +77,9 @@ def in_base64(array: Array) -> str:
 
 
 def safe_json(value: Any) -> str:
-    """JSON in ASCII that a script element of a page can hold: the characters of tags and of HTML's comments are
-    written as escapes."""
-    text = to_json(value)
+    """JSON in ASCII, without spaces, that a script element of a page can hold: the characters of tags and of HTML's
+    comments are written as escapes."""
+    text = json.dumps(json.loads(to_json(value)), separators=(",", ":"))
     for character, escape in UNSAFE.items():
         text = text.replace(character, escape)
     return text
