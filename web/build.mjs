@@ -31,6 +31,7 @@ function kernelModule() {
 /** Bundle an entry and all it imports into one script; with a name, the script defines it. */
 async function bundle(entry, outfile, globalName) {
   const esbuild = await import("esbuild");
+  const kind = entry.endsWith(".css") ? "css" : "js";
   await esbuild.build({
     entryPoints: [join(HERE, entry)],
     outfile,
@@ -40,7 +41,7 @@ async function bundle(entry, outfile, globalName) {
     globalName,
     target: "es2022",
     charset: "ascii",
-    banner: Object.fromEntries([[entry.split(".").pop(), `/* Built from web/${entry} by \`make web\`: change that. */`]]),
+    banner: { [kind]: `/* Built from web/${entry} by \`make web\`: change that. */` },
   });
 }
 
