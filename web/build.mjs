@@ -40,7 +40,7 @@ async function bundle(entry, outfile, globalName) {
     globalName,
     target: "es2022",
     charset: "ascii",
-    banner: Object.fromEntries([[entry.split(".").pop(), `/* Built from web/${entry} by \`make web\`: change that. */`]]),
+    banner: { [entry.split(".").pop()]: `/* Built from web/${entry} by \`make web\`: change that. */` },
   });
 }
 
