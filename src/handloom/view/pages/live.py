@@ -99,18 +99,20 @@ def about(e: Explanation) -> dict[str, Any]:
         "sizes": {"total": sizes.total, "nonzero": sizes.nonzero, "unique": sizes.unique},
         "certificate": certificate,
         "takes": e.task.takes if e.task else None,
-        "exam": exam_of(e.model, e.task) if e.task else [],
+        "exam": exam_of(e.model, e.task, e.given) if e.task else [],
     }
 
 
-def exam_of(model: Model, task: Task) -> list[tuple[Ids, Ids]]:
-    """Different inputs with their answers, some hard and the others random, which fit into the model's block. A task
-    that accepts several answers has none: the page knows only what it is told."""
+def exam_of(model: Model, task: Task, given: str) -> list[tuple[Ids, Ids]]:
+    """Different inputs with their answers, which fit into the model's block: the one that is shown first, if it is an
+    input, some hard ones, and random ones. A task that accepts several answers has none: the page knows only what it
+    is told."""
     if task.near is not None:
         return []
-    rng = np.random.default_rng(0)
+    rng, shown = np.random.default_rng(0), model.vocab.encode(given)
     hard, drawn = islice(some_inputs(task), HARD), islice(random_inputs(task, rng), DRAWS * EXAM)
-    different = dict.fromkeys(tuple(prompt) for prompt in chain(hard, drawn))
+    first = [shown] if task.oracle(shown) is not None else []
+    different = dict.fromkeys(tuple(prompt) for prompt in chain(first, hard, drawn))
     asked = (([*prompt], answered(task, [*prompt])) for prompt in different)
     fitting = ((prompt, answer) for prompt, answer in asked if len(prompt) + len(answer) - 1 <= model.config.block)
     return list(islice(fitting, EXAM))
