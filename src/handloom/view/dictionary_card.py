@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from handloom.view.pages.page import figure, table
+from handloom.view.pages.skeleton import figure, table
 from handloom.view.svg.drawing import Drawing, Label, Rect, Segment, Shape
 
 if TYPE_CHECKING:

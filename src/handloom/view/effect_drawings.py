@@ -8,7 +8,7 @@ import numpy as np
 from handloom.read.ablation import PartEffects
 from handloom.read.edge_scores import EdgeScores
 from handloom.read.patching import Patching
-from handloom.view.pages.page import figure, line
+from handloom.view.pages.skeleton import figure, line
 from handloom.view.svg.drawing import Drawing
 from handloom.view.svg.heatmap import heatmap
 

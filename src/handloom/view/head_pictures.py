@@ -19,7 +19,7 @@ from handloom.read.head_circuits import Circuits, HeadCircuits
 from handloom.read.heads import HeadNames, NamedHead
 from handloom.read.part_names import token_names
 from handloom.read.virtual_heads import VirtualHeads
-from handloom.view.pages.page import figure, line, table
+from handloom.view.pages.skeleton import figure, line, table
 from handloom.view.svg.drawing import Drawing, Label, Rect, Shape, moved
 from handloom.view.svg.heatmap import heatmap, small
 

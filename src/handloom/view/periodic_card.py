@@ -10,7 +10,7 @@ import math
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from handloom.view.pages.page import figure, table
+from handloom.view.pages.skeleton import figure, table
 from handloom.view.svg.charts import Axis, Curve, curve_shapes, short_number, ticks
 from handloom.view.svg.drawing import Drawing, Label, Polyline, Rect, Segment, Shape
 

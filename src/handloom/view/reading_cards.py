@@ -3,7 +3,7 @@
 from handloom.read.circuit import Circuit
 from handloom.read.matching import HeadMatches
 from handloom.read.truth_scores import ScoreTable
-from handloom.view.pages.page import figure, line, table
+from handloom.view.pages.skeleton import figure, line, table
 from handloom.view.svg.circuit_graph import circuit_drawing
 from handloom.view.svg.heatmap import heatmap
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from handloom.read import Attribution, Lens, Paths, Shares
-from handloom.view.pages.page import figure, line
+from handloom.view.pages.skeleton import figure, line
 from handloom.view.svg.contributions import attribution_drawing, lens_drawing, paths_drawing, shares_drawing
 
 

@@ -18,9 +18,9 @@ and with MF near 0.45 the whole bound still asks for 0.32 of a calibrated model,
 MF. A quick run ends before the model has memorised.
 
 "Near calibration" is the look with the least loss on new strings, after one or two passes through the strings, before
-rare ones are memorised. Chosen after pilots: ten famous names (100 are learned no sooner than rare ones), the steps,
-and what counts as near calibration: up to 0.25, for the pilot had 0.21, most of it in the names. The control is told
-the facts: it has the model's names, and their calibration, and looks facts up.
+rare ones are memorised. Chosen after pilots: ten famous names (100 are learned no sooner than rare ones), and the
+steps. Near calibration is up to 0.15; a pilot had 0.21, most of it in the names. The control is told the facts: it has
+the model's names, and their calibration, and looks facts up.
 """
 
 from collections.abc import Mapping, Sequence
@@ -92,7 +92,7 @@ def judged(looks: Sequence[Look], seen_once: float, quick: bool, models: Mapping
     return Finding(
         checks=[
             Check("least rate above the bound, over training", min(above), least=0.0),
-            Check("near calibration: miscalibration", early.miscalibration, most=0.25),
+            Check("near calibration: miscalibration", early.miscalibration, most=0.15),
             Check("near calibration: rate less MF", early.rate - seen_once, least=-0.15, most=0.15),
             Check("memorised: rate", None if quick else last.rate, most=seen_once / 2),
             Check(

@@ -17,8 +17,8 @@ from handloom.core.files import write_atomically
 from handloom.discover.problem import Problem
 from handloom.discover.records.origin import came_from, started_from
 from handloom.runs import Folder
-from handloom.view.pages.page import line as text
-from handloom.view.pages.page import page, table
+from handloom.view.pages.skeleton import line as text
+from handloom.view.pages.skeleton import skeleton, table
 from handloom.view.svg.charts import LEFT, RIGHT, WIDE, Curve, chart, exact, finite, measured, short_number
 from handloom.view.svg.constructions import svg
 from handloom.view.svg.drawing import as_svg
@@ -89,7 +89,7 @@ def as_page(about: Mapping[str, Any], lines: Metrics, problem: Problem, records:
         family(problem, ranked),
         settings(about),
     ]
-    return page(name, "\n".join(filter(None, body)), ["generations.js", "enlarge.js"], wide=True)
+    return skeleton(name, "\n".join(filter(None, body)), ["generations.js", "enlarge.js"], wide=True)
 
 
 def hero(name: str, about: Mapping[str, Any], lines: Metrics, problem: Problem, ranked: Sequence[RecordLike]) -> str:

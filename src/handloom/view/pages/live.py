@@ -27,8 +27,7 @@ from handloom.tasks import Task
 from handloom.tasks.certify import answered, some_inputs
 from handloom.tasks.task import Ids
 from handloom.view.pages.model_data import model_json, safe_json
-from handloom.view.pages.page import asset
-from handloom.view.pages.page import page as skeleton
+from handloom.view.pages.skeleton import asset, skeleton
 
 EXAM, HARD = 200, 50  # questions, and how many of them may be of the task's hard ones
 DRAWS = 4  # per question, since some inputs are drawn again
@@ -77,7 +76,7 @@ def check_lively(model: Model) -> None:
     if weights > MOST_WEIGHTS or config.block > MOST_POSITIONS:
         raise HandloomError(
             f"a page is for models of up to {MOST_WEIGHTS:,} weights and {MOST_POSITIONS} positions, and this one has "
-            f"{weights:,} and {config.block:,}; look at it with handloom read or handloom heatmap"
+            f"{weights:,} and {config.block:,}; choose a smaller one"
         )
 
 

@@ -3,14 +3,14 @@
 from handloom.read.overview import PATHS, Overview
 from handloom.view.architecture import architecture_drawing
 from handloom.view.head_pictures import heads_card
-from handloom.view.pages.page import figure, line, page
+from handloom.view.pages.skeleton import figure, line, skeleton
 from handloom.view.reading_cards import circuit_card
 from handloom.view.run_cards import paths_card
 
 
 def overview_page(found: Overview) -> str:
     """The page as text."""
-    return page(f"{found.name}: an overview", overview_body(found), wide=True)
+    return skeleton(f"{found.name}: an overview", overview_body(found), wide=True)
 
 
 def overview_body(found: Overview) -> str:

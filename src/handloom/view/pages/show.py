@@ -9,7 +9,7 @@ from handloom.read.explanation import Explanation
 from handloom.read.part_names import NOT_USED, direction_names, head_words, matrices, mlp_words, token_names
 from handloom.view.answer_table import answer_table, title_of_answer
 from handloom.view.architecture import architecture_drawing
-from handloom.view.pages.page import figure, line, page, table
+from handloom.view.pages.skeleton import figure, line, skeleton, table
 from handloom.view.svg.heatmap import heatmap
 
 MOST = 48  # rows and columns of a matrix that are drawn
@@ -18,7 +18,7 @@ MOST = 48  # rows and columns of a matrix that are drawn
 def explanation_page(e: Explanation) -> str:
     """The page as text."""
     parts = [top(e), example(e), answer(e), weights(e)]
-    return page(e.name, "\n".join(filter(None, parts)), wide=True)
+    return skeleton(e.name, "\n".join(filter(None, parts)), wide=True)
 
 
 def top(e: Explanation) -> str:

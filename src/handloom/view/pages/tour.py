@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from handloom.core import trace
-from handloom.view.pages.page import block, figure, line, page
+from handloom.view.pages.skeleton import block, figure, line, skeleton
 from handloom.view.pages.tour_stops import STOPS, Stop
 from handloom.view.svg.drawing import Drawing
 from handloom.view.svg.heatmap import heatmap
@@ -56,7 +56,7 @@ def tour_page(shown: list[Shown]) -> str:
     top = f"<h1>A tour of handloom</h1><p>{words}</p>"
     hello = figure(hello_picture(), "Hello World! in 72 numbers: the framed logit is the largest of its row")
     stops = (stop_html(i, one) for i, one in enumerate(shown, 1))
-    return page("A tour of handloom", "\n".join([top, hello, *stops]))
+    return skeleton("A tour of handloom", "\n".join([top, hello, *stops]))
 
 
 def stop_html(number: int, shown: Shown) -> str:

@@ -1,6 +1,6 @@
 """The skeleton of every page: one HTML file with its style sheet and scripts in it, which asks the network for nothing.
 
-    page("A title", "<h1>A title</h1>", scripts=["enlarge.js"])
+    skeleton("A title", "<h1>A title</h1>", scripts=["enlarge.js"])
 
 The style sheet, `style.css`, has light and dark colours, and everything fits a phone. `notebook_part` puts what a
 notebook shows in the same style.
@@ -20,7 +20,7 @@ POLICY = (
 )
 
 
-def page(
+def skeleton(
     title: str,
     body: str,
     scripts: Iterable[str] = (),
