@@ -73,9 +73,10 @@ def test_engines_agree_in_float32(case):
     assert expected.dtype == np.float64
     logits, torch_trace = torch_engine.forward(model, tokens, want="*")
     assert logits.dtype == torch.float32
-    assert_close(torch_engine.forward(model, tokens)[0], expected, 1e-4)
+    most = max(np.abs(value[np.isfinite(value)]).max(initial=1.0) for value in reference_trace.values())
+    assert_close(torch_engine.forward(model, tokens)[0], expected, 1e-4 * most)  # large numbers may cancel later
     for site in reference_trace:
-        assert_close(torch_trace[site], reference_trace[site], 1e-4)
+        assert_close(torch_trace[site], reference_trace[site], 1e-4 * most)
 
 
 @given(models_and_tokens(), st.data())
