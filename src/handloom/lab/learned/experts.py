@@ -108,7 +108,7 @@ def draw(table: Array, rng: np.random.Generator, rows: int = 64) -> tuple[Array,
 
 
 def config_for(lab: Lab, letters: int) -> Config:
-    """The mixture: one layer, so that there is one choice per position."""
+    """The mixture, of one layer: one choice per position."""
     return Config(
         vocab=letters + RULES, block=LENGTH, d_model=32, layers=1, heads=4, d_head=8, activation="relu", tied=False,
         d_ff=lab.pick(8, 32), experts=EXPERTS, top=TOP,

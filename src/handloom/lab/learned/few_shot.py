@@ -4,7 +4,7 @@ Brown et al. 2020 (GPT-3) named it few-shot learning; Bukatin's slides say that 
 and Moitra's show pairs x → y whose meaning is in the prompt alone. Here a string is pairs of one of 8 inputs and one of
 4 labels, and every string has a labelling of its own. What can be known is exact: an input that occurred before has the
 label it had, and any other has each label with probability 1/4. Labellings whose numbers add up to a multiple of 4 are
-kept out of training. The control prompt gives an input a new label each time, so that there is nothing to learn. After
+kept out of training. The control prompt gives an input a new label each time, which leaves nothing to learn. After
 2,000 steps one seed of three was still learning (92 % right), so the full form takes 4,000.
 """
 

@@ -62,7 +62,7 @@ class World:
     chances: Array
 
     def draw(self, rng: np.random.Generator, count: int) -> Array:
-        """The names of so many strings."""
+        """The names of `count` strings."""
         return rng.choice(KINDS, count, p=self.chances)
 
 

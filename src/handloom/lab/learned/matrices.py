@@ -145,7 +145,7 @@ def batch_of(operation: str, rng: np.random.Generator, count: int, foreign: bool
 
 
 def draw_questions(operation: str, rng: np.random.Generator, count: int) -> Array:
-    """The numbers of so many questions, in tenths: a matrix row by row, and what is added or multiplied."""
+    """The numbers of a batch of questions, in tenths: a matrix row by row, and what is added or multiplied."""
     found = rng.integers(0, MOST + 1, (count, OPERATIONS[operation].asked))
     while operation == "inverse" and not (fit := invertible(found)).all():
         found[~fit] = draw_questions("transpose", rng, int((~fit).sum()))

@@ -22,7 +22,7 @@ import numpy as np
 from handloom.core import HandloomError, Model, count, params
 from handloom.core.files import check_place, check_suffix, write_atomically
 from handloom.core.finding import find
-from handloom.read.explanation import Explanation, explain
+from handloom.read.explanation import Explanation, explain, question
 from handloom.tasks import Task
 from handloom.tasks.certify import answered, some_inputs
 from handloom.tasks.task import Ids
@@ -56,8 +56,8 @@ class Page:
 
 def page(model: Model | str | os.PathLike[str], on: str | None = None) -> Page:
     """A page in which a model stays alive: type an input, see it compute, change a weight, take a head out. `model` is
-    a Model, or the name of a program, a file or a run. `on` is the input that is shown first, alone or with the
-    beginning of its answer; by default one of the model's task."""
+    a Model, or the name of a program, a file or a run. `on` is the input that is shown first, by default one of the
+    model's task; the page answers it itself, so that the beginning of an answer behind it is left out."""
     found, folder = find(model)
     check_lively(found)
     return Page(live_page(explain(named(model, found), found, on, folder=folder)))
@@ -94,7 +94,7 @@ def about(e: Explanation) -> dict[str, Any]:
     return {
         "name": e.name,
         "about": e.about,
-        "on": e.given,
+        "on": e.model.vocab.decode(question(e.task, e.given)) if e.task else e.given,
         "sizes": {"total": sizes.total, "nonzero": sizes.nonzero, "unique": sizes.unique},
         "certificate": certificate,
         "takes": e.task.takes if e.task else None,
