@@ -150,6 +150,13 @@ export class Desk {
     this.state = { ...this.state, position: at, stage: on, part: Math.max(0, Math.min(part, most - 1)) };
   }
 
+  /** Show nothing any more. */
+  close() {
+    cancelAnimationFrame(this.waiting);
+    this.parts = [];
+    this.listeners = [];
+  }
+
   /** Show everything in the next frame. */
   draw() {
     if (this.waiting) return;

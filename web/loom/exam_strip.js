@@ -125,6 +125,10 @@ export class ExamStrip {
     next.focus();
   }
 
+  close() {
+    this.worker?.close();
+  }
+
   /** Go to the first wrong input, or the first. */
   focus() {
     const first = this.found?.marks.findIndex(({ right }) => !right) ?? 0;

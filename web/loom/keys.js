@@ -24,9 +24,11 @@ export const LIST = [
 /**
  * @param {Desk} desk
  * @param {Does} does
+ * @param {EventTarget} where
+ * @param {AbortSignal} signal
  */
-export function listen(desk, does) {
-  document.addEventListener("keydown", (event) => {
+export function listen(desk, does, where, signal) {
+  const pressed = (/** @type {KeyboardEvent} */ event) => {
     const target = event.target instanceof Element ? event.target : document.body;
     if (event.ctrlKey || event.metaKey || event.altKey || target.closest("input, textarea, select, dialog, .cells"))
       return;
@@ -37,7 +39,8 @@ export function listen(desk, does) {
     if (!act) return;
     event.preventDefault();
     act();
-  });
+  };
+  where.addEventListener("keydown", /** @type {EventListener} */ (pressed), { signal });
 }
 
 /**

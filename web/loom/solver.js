@@ -7,7 +7,7 @@
  * @typedef {import("./state.js").Edit} Edit
  * @typedef {(before: Solution, solution: Solution) => void} Done
  * @typedef {(message: string) => void} Failed
- * @typedef {{ solve(prompt: number[], edits: readonly Edit[], done: Done, failed: Failed): void }} Solver
+ * @typedef {{ solve(prompt: number[], edits: readonly Edit[], done: Done, failed: Failed): void, close(): void }} Solver
  */
 import { Runner } from "./compute.js";
 import { Background } from "./workers.js";
@@ -73,5 +73,8 @@ export class AdaptiveSolver {
     const { before, solution } = this.pair.solve(prompt, edits);
     this.slow = performance.now() - began > SLOW ? this.slow + 1 : 0;
     done(before, solution);
+  }
+  close() {
+    this.worker?.close();
   }
 }

@@ -132,9 +132,10 @@ export function readEdit(text) {
 /**
  * What a link to this state ends in.
  * @param {State} state
+ * @param {string} [prefix] what stands before it
  * @returns {string}
  */
-export function fragment(state) {
+export function fragment(state, prefix = "") {
   const fields = [
     ["in", encodeURIComponent(state.text)],
     ["at", `${state.position},${state.stage},${state.part}`],
@@ -142,7 +143,7 @@ export function fragment(state) {
   ];
   const edits = state.edits.map(written).join(";");
   const whole = [...fields, ...(edits ? [["edits", edits]] : [])].map((pair) => pair.join("=")).join("&");
-  return `#${whole.length <= LONGEST ? whole : fields.map((pair) => pair.join("=")).join("&")}`;
+  return `#${prefix}${whole.length <= LONGEST ? whole : fields.map((pair) => pair.join("=")).join("&")}`;
 }
 
 /**

@@ -1,6 +1,6 @@
 /**
  * Workers: this same script, run a second time beside the page. A page that is one file, opened from a disk, has no
- * address to load a worker from, so that it is made of the script's own text.
+ * address to load a worker from, so that it is made of the script's own text; a script that was loaded has an address.
  *
  * @typedef {{ data: unknown, answerLength: number }} Setup
  */
@@ -9,7 +9,9 @@ import { markAll } from "./exam.js";
 import { messageOf } from "./desk.js";
 import { Pair } from "./solver.js";
 
-const source = typeof document === "undefined" ? "" : (document.currentScript?.textContent ?? "");
+const script = typeof document === "undefined" ? null : /** @type {HTMLScriptElement | null} */ (document.currentScript);
+const source = script?.textContent ?? "";
+const loaded = script?.src ?? "";
 
 /** A worker that answers one question at a time; of those that wait, only the last is asked. */
 export class Background {
@@ -34,8 +36,8 @@ export class Background {
    * @returns {Background | undefined}
    */
   static start(setup) {
-    if (!source || typeof Worker === "undefined") return undefined;
-    const address = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
+    if (!(source || loaded) || typeof Worker === "undefined") return undefined;
+    const address = loaded || URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
     const worker = new Worker(address);
     worker.postMessage({ kind: "model", question: setup });
     return new Background(worker);
@@ -58,6 +60,10 @@ export class Background {
     this.busy = true;
     this.answered = answered;
     this.worker.postMessage({ kind, question });
+  }
+
+  close() {
+    this.worker.terminate();
   }
 }
 
