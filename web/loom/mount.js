@@ -1,5 +1,5 @@
 /**
- * Mounts a loom: the header, the figure, the panel and the exam of one model in an element, and all of it computed here.
+ * Mounts a loom: the header, the figure, the panel and the exam of one model in an element, all of it computed here.
  *
  *     const loom = mountLoom(main, data, page);      // data as view/pages/model_data.py packs it
  *     loom.close();

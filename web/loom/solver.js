@@ -7,7 +7,8 @@
  * @typedef {import("./state.js").Edit} Edit
  * @typedef {(before: Solution, solution: Solution) => void} Done
  * @typedef {(message: string) => void} Failed
- * @typedef {{ solve(prompt: number[], edits: readonly Edit[], done: Done, failed: Failed): void, close(): void }} Solver
+ * @typedef {(prompt: number[], edits: readonly Edit[], done: Done, failed: Failed) => void} Solve
+ * @typedef {{ solve: Solve, close(): void }} Solver
  */
 import { Runner } from "./compute.js";
 import { Background } from "./workers.js";

@@ -9,7 +9,7 @@ import { markAll } from "./exam.js";
 import { messageOf } from "./desk.js";
 import { Pair } from "./solver.js";
 
-const script = typeof document === "undefined" ? null : /** @type {HTMLScriptElement | null} */ (document.currentScript);
+const script = /** @type {HTMLScriptElement | null} */ (globalThis.document?.currentScript ?? null);
 const source = script?.textContent ?? "";
 const loaded = script?.src ?? "";
 
