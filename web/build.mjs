@@ -1,7 +1,7 @@
-// Builds what pages carry, each with all it imports as one script: web/engine.js, which defines `handloom`, and
-// web/page.js, which shows a model.
+// Builds what pages carry, each with all it imports as one script: web/engine.js, which defines `handloom`,
+// web/page.js, which shows a model, and web/studio.js, the page of the studio.
 //
-//     node build.mjs                  the scripts, into src/handloom/view/pages
+//     node build.mjs                  the scripts and style sheets, into src/handloom
 //     node build.mjs --kernel         engine/kernel.wasm.js from engine/kernel.c; needs clang-14 and lld-14
 //
 // The name of a folder behind it is where the files go instead. Built files are committed, so that installing handloom
@@ -13,6 +13,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const HERE = fileURLToPath(new URL(".", import.meta.url));
+const STUDIO = join(HERE, "..", "src", "handloom", "studio", "static");
 const PAGES = join(HERE, "..", "src", "handloom", "view", "pages");
 const EXPORTS = ["heap", "matmul", "exp_all", "tanh_all"];
 const CLANG = [
@@ -52,4 +53,6 @@ else {
   await bundle("engine.js", join(folder ?? PAGES, "engine.js"), "handloom");
   await bundle("page.js", join(folder ?? PAGES, "live.js"));
   await bundle("page.css", join(folder ?? PAGES, "live.css"));
+  await bundle("studio.js", join(folder ?? STUDIO, "studio.js"));
+  await bundle("studio.css", join(folder ?? STUDIO, "studio.css"));
 }

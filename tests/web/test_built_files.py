@@ -9,12 +9,16 @@ from pathlib import Path
 import pytest
 
 import handloom as hl
+import handloom.studio
 import handloom.view.pages
 from handloom.view.pages.model_data import model_json
 from page_engine import WEB, node
 
+STUDIO = Path(handloom.studio.__file__).parent / "static"
 ENGINE = Path(handloom.view.pages.__file__).parent / "engine.js"
-SOURCES = sorted([*WEB.glob("*.*js"), *WEB.glob("engine/*"), *WEB.glob("loom/*"), *WEB.glob("tests/*")])
+SOURCES = sorted(
+    [*WEB.glob("*.*js"), *WEB.glob("engine/*"), *WEB.glob("loom/*"), *WEB.glob("studio/*"), *WEB.glob("tests/*")]
+)
 
 
 @pytest.fixture
@@ -27,6 +31,8 @@ def test_the_built_script_is_what_the_sources_make(modules, tmp_path):
     node("build.mjs", tmp_path)
     for name in ("engine.js", "live.js", "live.css"):
         assert (tmp_path / name).read_text() == ENGINE.with_name(name).read_text(), "run make web"
+    for name in ("studio.js", "studio.css"):
+        assert (tmp_path / name).read_text() == (STUDIO / name).read_text(), "run make web"
 
 
 def test_the_kernel_is_what_its_source_makes(tmp_path):

@@ -23,7 +23,7 @@ from handloom.core import HandloomError, Model, count, params
 from handloom.core.files import check_place, check_suffix, write_atomically
 from handloom.core.finding import find
 from handloom.read.explanation import Explanation, explain, question
-from handloom.tasks import Task
+from handloom.tasks import Certificate, Task
 from handloom.tasks.certify import answered, some_inputs
 from handloom.tasks.task import Ids
 from handloom.view.pages.model_data import model_json, safe_json
@@ -83,22 +83,27 @@ def check_lively(model: Model) -> None:
 def live_page(e: Explanation) -> str:
     """The page of an explained model as text."""
     packed = b64encode(gzip.compress(asset("live.js").encode(), mtime=0)).decode()
-    data = {"model": model_json(e.model), "page": safe_json(about(e)), "packed": packed}
+    data = {
+        "model": model_json(e.model),
+        "page": safe_json(page_facts(e.name, e.about, e.model, e.task, e.given, e.certificate)),
+        "packed": packed,
+    }
     return skeleton(e.name, '<main id="loom"></main>', ["unpack.js"], style="live.css", data=data)
 
 
-def about(e: Explanation) -> dict[str, Any]:
-    """What the page knows besides the model."""
-    sizes = count(e.model)
-    certificate = None if e.certificate is None else {"text": str(e.certificate), "method": e.certificate.method}
+def page_facts(
+    name: str, about: str, model: Model, task: Task | None, given: str, certificate: Certificate | None
+) -> dict[str, Any]:
+    """What a page knows besides the model."""
+    sizes = count(model)
     return {
-        "name": e.name,
-        "about": e.about,
-        "on": e.model.vocab.decode(question(e.task, e.given)) if e.task else e.given,
+        "name": name,
+        "about": about,
+        "on": model.vocab.decode(question(task, given)) if task else given,
         "sizes": {"total": sizes.total, "nonzero": sizes.nonzero, "unique": sizes.unique},
-        "certificate": certificate,
-        "takes": e.task.takes if e.task else None,
-        "exam": exam_of(e.model, e.task, e.given) if e.task else [],
+        "certificate": certificate and {"text": str(certificate), "method": certificate.method},
+        "takes": task.takes if task else None,
+        "exam": exam_of(model, task, given) if task else [],
     }
 
 

@@ -1,0 +1,73 @@
+"""The first screen: programs, runs, model files and lessons, and what the command line asked to see."""
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from handloom.core.errors import HandloomError
+from handloom.core.finding import is_program
+from handloom.runs.listing import run_folders, runs_in
+from handloom.studio.desk import Studio
+from handloom.write.catalogue import ALL
+
+DEEP = 3  # levels of folders in which files are looked for
+MOST = 200  # files listed
+MODELS = (".safetensors", ".taotp")
+
+
+def home(studio: Studio, body: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "folder": studio.folder.name,
+        "programs": [{"name": one.name, "about": one.about} for one in ALL],
+        "runs": runs(studio),
+        "files": files(studio),
+        "start": start(studio),
+    }
+
+
+def runs(studio: Studio) -> list[dict[str, Any]]:
+    """The runs below the start folder, the newest first."""
+    try:
+        listed = runs_in(studio.folder)
+    except HandloomError:
+        return []
+    newest = sorted(listed, key=lambda run: run.path.stat().st_mtime, reverse=True)
+    return [run.to_json() | {"run": studio.shown(run.path)} for run in newest]
+
+
+def files(studio: Studio) -> list[dict[str, Any]]:
+    """Model files below the start folder that are not part of a run."""
+    ours = set(run_folders(studio.folder))
+    found = (path for path in walk(studio.folder, DEEP) if not ours & {*path.parents})
+    return [{"file": studio.shown(path), "bytes": path.stat().st_size} for path in islice(found, MOST)]
+
+
+def walk(folder: Path, deep: int) -> Iterator[Path]:
+    try:
+        inside = sorted(folder.iterdir())
+    except OSError:
+        return
+    yield from (path for path in inside if path.suffix in MODELS and path.is_file())
+    for path in inside:
+        if deep and path.is_dir() and not path.is_symlink() and not path.name.startswith((".", "node_modules")):
+            yield from walk(path, deep - 1)
+
+
+def start(studio: Studio) -> dict[str, Any]:
+    """What the command line asked to see: models, a run, a problem."""
+    return {"given": [{"name": name, "kind": kind_of(studio, name)} for name in studio.given]}
+
+
+def kind_of(studio: Studio, name: str) -> str:
+    """What a name on the command line is: a model, a run of learn or discover, a problem, or a Python file."""
+    from handloom.discover.catalogue import PROBLEMS
+
+    if is_program(name):
+        return "model"
+    path = Path(name)
+    if path.is_dir():
+        return next((run.kind for run in runs_in(path)), "model")
+    if path.is_file() and path.suffix != ".py":
+        return "model"
+    return "problem" if name.partition(":")[0] in PROBLEMS or name.partition(":")[0].endswith(".py") else "model"

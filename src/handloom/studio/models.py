@@ -1,0 +1,81 @@
+"""Models as the studio opens them: found by name, safely, with their task, exam and text.
+
+A name comes from a page. It may be that of a program, or of a file or folder below the start folder; a Python file that
+a model's notes name is run only if the command line named it.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from handloom.core import HandloomError, Model
+from handloom.core.errors import shown
+from handloom.core.finding import find, is_program
+from handloom.read.explanation import about, example_for
+from handloom.studio.desk import Studio
+from handloom.tasks import Task, task_of
+from handloom.tasks.catalogue import TASKS, is_rule
+from handloom.tasks.of_model import find_task_file, noted
+from handloom.view.pages.live import check_lively, page_facts
+from handloom.view.pages.model_data import packed_model
+
+LONGEST_TEXT = 200_000  # characters of a model's text that an editor takes
+
+
+def open_model(studio: Studio, body: dict[str, Any]) -> dict[str, Any]:
+    """A model and what a page shows of it. `model` is its name, `on` the input to begin with."""
+    name = text_of(body, "model")
+    model, folder = found(studio, name)
+    return page_of(studio, name, model, folder, body.get("on"))
+
+
+def page_of(studio: Studio, name: str, model: Model, folder: Path | None, on: Any = None) -> dict[str, Any]:
+    """A model as the loom takes it, with what it shows besides."""
+    check_lively(model)
+    task, why = task_in(studio, model, folder)
+    given = on if isinstance(on, str) else example_for(model, task)
+    facts = page_facts(name, about(model), model, task, given, None)
+    return {"model": packed_model(model), "page": facts | {"without_exam": why}}
+
+
+def found(studio: Studio, name: str) -> tuple[Model, Path | None]:
+    """The model of that name, and its folder if it is on disk."""
+    if is_program(name):
+        return find(name).model, None
+    path = studio.place(name)
+    if path.suffix == ".py":
+        raise HandloomError(f"{shown(name)} is a Python file; name it on the command line")
+    model, folder = find(path)
+    return model, folder
+
+
+def task_in(studio: Studio, model: Model, folder: Path | None) -> tuple[Task | None, str]:
+    """The model's task, None if it has none that asks questions; and, if it has one that is not run, why."""
+    try:
+        if (why := not_run(studio, model, folder)) is not None:
+            return None, why
+        known = task_of(model, folder)
+    except HandloomError as error:
+        return None, str(error)
+    return (known, "") if isinstance(known, Task) else (None, "")
+
+
+def not_run(studio: Studio, model: Model, folder: Path | None) -> str | None:
+    """Why the model's task is not asked for, if it is code that the command line did not name."""
+    names = noted(model)
+    if "compiled" in model.notes or names is None:
+        return None
+    name, more = names
+    if more or name.partition(":")[0] in TASKS or is_rule(name) or is_program(name):
+        return None
+    file, _ = find_task_file(name, folder)
+    if file.suffix != ".py" or studio.runs_python(file):
+        return None
+    return f"its task is code, {file.name}, which the studio runs only if the command line names it"
+
+
+def text_of(body: dict[str, Any], name: str) -> str:
+    """A text that a request must have."""
+    value = body.get(name)
+    if not isinstance(value, str) or not value:
+        raise HandloomError(f"{name} is missing (expected a text); send it")
+    return value

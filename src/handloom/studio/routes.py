@@ -1,0 +1,27 @@
+"""What the studio answers, by method and path. Each is a function of the studio and the JSON that was sent; modules are
+loaded when something of theirs is asked for, so that the first picture does not wait for all of them.
+"""
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from handloom.studio.desk import Studio
+
+Call = Callable[[Studio, dict[str, Any]], Any]
+
+
+def later(name: str) -> Call:
+    """A function of this package, as module:function, loaded when it is called."""
+
+    def call(studio: Studio, body: dict[str, Any]) -> Any:
+        module, _, function = name.partition(":")
+        return getattr(import_module(f"{__package__}.{module}"), function)(studio, body)
+
+    return call
+
+
+ROUTES: dict[str, Call] = {
+    "GET /api/home": later("home:home"),
+    "POST /api/model": later("models:open_model"),
+}

@@ -1,0 +1,134 @@
+/**
+ * The shell: the bar with the screens, and the screen that the address names. A screen is made when it is opened and
+ * closed when another is; what lasts (runs) is the server's.
+ *
+ * @typedef {import("./address.js").Fields} Fields
+ *
+ * @typedef {object} Screen
+ * @property {HTMLElement} element
+ * @property {(fields: Fields, prefix: string) => Promise<void> | void} open shows what the address says; `prefix` is
+ *     what a loom writes before its own state
+ * @property {() => void} close
+ *
+ * @typedef {object} Kind
+ * @property {string} title
+ * @property {string[]} about the fields that say what the screen is about; if one changes, it is opened anew
+ * @property {(shell: Shell) => Screen} make
+ */
+import { el, say } from "../loom/dom.js";
+import { messageOf } from "../loom/desk.js";
+import { fieldsOf, hashOf } from "./address.js";
+import { Api } from "./api.js";
+import { HomeScreen } from "./home.js";
+import { RunScreen } from "./run.js";
+
+/** @type {Record<string, Kind>} */
+const SCREENS = {
+  home: { title: "Home", about: [], make: (shell) => new HomeScreen(shell) },
+  run: { title: "Run", about: ["model"], make: (shell) => new RunScreen(shell) },
+};
+const SECRET = "handloom-key";
+
+export class Shell {
+  /** @param {HTMLElement} element */
+  constructor(element) {
+    this.element = element;
+    this.api = new Api(keyFromAddress());
+    this.model = "hello"; // that of the last screen which had one
+    /** @type {Screen | undefined} */
+    this.screen = undefined;
+    this.prefix = "";
+    this.links = Object.fromEntries(Object.entries(SCREENS).map(([name, { title }]) => [name, el("a", {}, title)]));
+    this.lost = el("p", { class: "error lost", role: "alert" }, "The studio has ended; runs are saved.");
+    this.lost.hidden = true;
+    this.error = el("p", { class: "error", role: "alert", id: "refusal" });
+    this.main = el("main", { id: "screen" });
+    const brand = el("span", { class: "brand" }, "handloom");
+    this.bar = el("nav", { "aria-label": "Screens" }, brand, ...Object.values(this.links));
+    element.append(this.bar, this.lost, this.error, this.main);
+  }
+
+  async start() {
+    this.api.connected = (connected) => {
+      this.lost.hidden = connected;
+    };
+    addEventListener("hashchange", () => this.show());
+    if (!this.api.key) return this.fail("The key is missing; open the address that `handloom studio` printed.");
+    try {
+      this.home = await this.api.get("/api/home");
+    } catch (error) {
+      return this.fail(messageOf(error));
+    }
+    this.api.follow();
+    if (!fieldsOf(location.hash).screen) this.begin();
+    return this.show();
+  }
+
+  /** Go to what the command line named. */
+  begin() {
+    const [first] = this.home.start.given;
+    if (!first) return this.go({ screen: "home" });
+    return this.go({ screen: first.kind === "model" ? "run" : first.kind, model: first.name });
+  }
+
+  /**
+   * A link to a screen.
+   * @param {Fields} fields
+   */
+  link = (fields) => `#${hashOf(fields)}`;
+
+  /** @param {Fields} fields */
+  go(fields) {
+    location.hash = this.link(fields);
+  }
+
+  /** Show what the address says. */
+  async show() {
+    const fields = fieldsOf(location.hash);
+    const name = Object.hasOwn(SCREENS, fields.screen) ? fields.screen : "home";
+    const kind = SCREENS[name];
+    if (kind.about.includes("model")) this.model = fields.model ||= this.model;
+    const about = Object.fromEntries(kind.about.map((field) => [field, fields[field] ?? ""]));
+    const prefix = `${hashOf({ screen: name, ...about })}&`;
+    this.mark(name);
+    if (this.screen && prefix === this.prefix) return;
+    this.screen?.close();
+    this.prefix = prefix;
+    this.fail("");
+    const screen = (this.screen = kind.make(this));
+    this.main.className = `screen ${name}`;
+    this.main.replaceChildren(screen.element);
+    document.title = `${fields.model ? `${fields.model} · ` : ""}${kind.title} · handloom`;
+    try {
+      await screen.open(fields, prefix);
+    } catch (error) {
+      if (screen === this.screen) this.fail(messageOf(error));
+    }
+  }
+
+  /** @param {string} name the screen that is open */
+  mark(name) {
+    for (const [one, link] of Object.entries(this.links)) {
+      const model = SCREENS[one].about.includes("model") ? this.model : "";
+      link.setAttribute("href", this.link({ screen: one, model }));
+      if (one === name) link.setAttribute("aria-current", "page");
+      else link.removeAttribute("aria-current");
+    }
+  }
+
+  /** @param {string} message */
+  fail(message) {
+    say(this.error, message);
+    this.error.hidden = !message;
+  }
+}
+
+/** The key, which is taken out of the address and kept for as long as this tab is open. */
+function keyFromAddress() {
+  const { key, ...fields } = fieldsOf(location.hash);
+  if (key) {
+    sessionStorage.setItem(SECRET, key);
+    history.replaceState(null, "", `#${hashOf(fields)}`);
+  }
+  return key || (sessionStorage.getItem(SECRET) ?? "");
+}
