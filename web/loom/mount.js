@@ -13,10 +13,10 @@
  */
 import { readModel } from "../engine/model.js";
 import { selfCheck } from "../engine/self_check.js";
+import { followAddress } from "./address_bar.js";
 import { coloursOf } from "./colour.js";
 import { Desk } from "./desk.js";
 import { el, say } from "./dom.js";
-import { fits } from "./edits.js";
 import { ExamStrip } from "./exam_strip.js";
 import { Header } from "./header.js";
 import { LIST, listen } from "./keys.js";
@@ -24,10 +24,8 @@ import { LoomView } from "./loom_view.js";
 import { Panel } from "./panel.js";
 import { download, pngOf, svgOf } from "./save.js";
 import { AdaptiveSolver } from "./solver.js";
-import { fragment, fromFragment } from "./state.js";
 
 const STEP = 400; // ms that each stage is shown while it plays
-const REST = 250; // ms before the address is written
 
 /**
  * @param {HTMLElement} main
@@ -61,7 +59,7 @@ export function mountLoom(main, data, page, { prefix = "", keys = document, chec
   };
   listen(desk, more, keys, end.signal);
   if (prefix === null) desk.update(desk.state);
-  else followAddress(desk, prefix, end.signal);
+  else followAddress([desk], prefix, end.signal);
   if (check) checkEngine(model, header);
   const close = () => {
     end.abort();
@@ -100,30 +98,6 @@ function followColours(desk, main, signal) {
     desk.draw();
   };
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", read, { signal });
-}
-
-/**
- * The state in the address, both ways: a link may change it while the page is open.
- * @param {Desk} desk
- * @param {string} prefix
- * @param {AbortSignal} signal
- */
-function followAddress(desk, prefix, signal) {
-  const state = desk.state;
-  const read = () => desk.update(fromFragment(desk.state, location.hash, (edit) => fits(desk.study.model, edit)));
-  let [timer, wrote] = [0, location.hash];
-  desk.listeners.push(() => {
-    clearTimeout(timer);
-    timer = window.setTimeout(() => {
-      wrote = fragment(desk.state, prefix);
-      history.replaceState(null, "", wrote);
-    }, REST);
-  });
-  const isOurs = () => location.hash !== wrote && location.hash.slice(1).startsWith(prefix);
-  addEventListener("hashchange", () => isOurs() && read(), { signal });
-  signal.addEventListener("abort", () => clearTimeout(timer));
-  if (location.hash.length > 1) read();
-  else desk.update(state);
 }
 
 /**
