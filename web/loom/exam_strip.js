@@ -24,7 +24,7 @@ export class ExamStrip {
     this.cells = el("div", { class: "cells", role: "group", "aria-label": "Inputs of the exam" });
     this.element = el(
       "section",
-      { class: "exam", id: "exam", "aria-label": "Exam" },
+      { class: "exam", "aria-label": "Exam" },
       el("div", { class: "line" }, el("span", { class: "title" }, "exam"), this.score, hint, this.time),
       this.cells,
     );

@@ -16,7 +16,7 @@ export class TableView {
     this.table = el("table", { class: "values" });
     this.element = el(
       "details",
-      { class: "table", id: "table", ontoggle: () => desk.facts && this.show(desk.facts) },
+      { class: "table", ontoggle: () => desk.facts && this.show(desk.facts) },
       el("summary", {}, "All positions at this stage, as a table"),
       el("div", { class: "scroll" }, this.table),
     );
