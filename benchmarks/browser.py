@@ -15,8 +15,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from statistics import median, quantiles
+from typing import Any
 
 import numpy as np
 from selenium import webdriver
@@ -31,6 +33,7 @@ OPTIONS = (
     "--disable-component-update --disable-sync --allow-file-access-from-files"
 )
 MOVES = 80
+LETTERS = "abcdefghijklmnopqrstuvwxyz."
 READY = "return Boolean(globalThis.loom && loom.facts && document.querySelector('.answer').textContent)"
 
 DRAG = """
@@ -92,10 +95,10 @@ def driver() -> webdriver.Chrome:
     return made
 
 
-def random_model(**sizes: int) -> Model:
+def random_model(**sizes: Any) -> Model:
     """Untrained weights: what they are does not change how long it takes. The name is that of the sizes."""
     config = Config(vocab=27, activation="gelu", **sizes)
-    return Model(config, params.random(config, 0, dtype=np.float32), Vocab(tuple("abcdefghijklmnopqrstuvwxyz."), separator=""))
+    return Model(config, params.random(config, 0, dtype=np.float32), Vocab(tuple(LETTERS), separator=""))
 
 
 def makemore(block: int) -> Model:
@@ -107,7 +110,7 @@ def larger(width: int) -> Model:
 
 
 def text(length: int) -> str:
-    return "".join(np.random.default_rng(0).choice([*"abcdefghijklmnopqrstuvwxyz"], length))
+    return "".join(np.random.default_rng(0).choice([*LETTERS[:-1]], length))
 
 
 def opened(browser: webdriver.Chrome, folder: Path, model: Model | str, on: str) -> tuple[int, float]:
@@ -137,7 +140,7 @@ def told(times: list[float]) -> str:
     return f"{median(times):.1f} ms, 95 %: {quantiles(times, n=20)[-1]:.1f} ms"
 
 
-PAGES = [
+PAGES: list[tuple[str, Callable[[], Model | str], str, str, str]] = [
     ("addition", lambda: "addition", "865+230=", "< 120 kB, < 300 ms", "< 8 ms"),
     ("4 layers, 64 wide, T = 40", lambda: makemore(40), text(40), "< 1.6 MB, < 800 ms", "< 16 ms"),
     ("4 layers, 64 wide, T = 200", lambda: makemore(200), text(200), "< 1.6 MB, < 800 ms", "< 50 ms"),
