@@ -1,7 +1,7 @@
-// Builds what pages carry, each with all it imports as one script: web/engine.js, which defines `handloom`, and
-// web/page.js, which shows a model.
+// Builds what pages carry, each with all it imports as one file: web/engine.js, which defines `handloom`; web/page.js,
+// which shows models; web/style.css, the style of every page; and web/notebook.css, the part that notebooks need.
 //
-//     node build.mjs                  the scripts, into src/handloom/view/pages
+//     node build.mjs                  the four, into src/handloom/view/pages
 //     node build.mjs --kernel         engine/kernel.wasm.js from engine/kernel.c; needs clang-14 and lld-14
 //
 // The name of a folder behind it is where the files go instead. Built files are committed, so that installing handloom
@@ -39,7 +39,7 @@ async function bundle(entry, outfile, globalName) {
     minify: true,
     format: "iife",
     globalName,
-    target: "es2022",
+    target: ["es2022", "chrome111", "firefox115", "safari16"],
     charset: "ascii",
     banner: { [kind]: `/* Built from web/${entry} by \`make web\`: change that. */` },
   });
@@ -51,5 +51,5 @@ if (isKernel) writeFileSync(join(folder ?? join(HERE, "engine"), "kernel.wasm.js
 else {
   await bundle("engine.js", join(folder ?? PAGES, "engine.js"), "handloom");
   await bundle("page.js", join(folder ?? PAGES, "live.js"));
-  await bundle("page.css", join(folder ?? PAGES, "live.css"));
+  for (const name of ["style.css", "notebook.css"]) await bundle(name, join(folder ?? PAGES, name));
 }

@@ -14,7 +14,7 @@ from handloom.view.pages.model_data import model_json
 from page_engine import WEB, node
 
 ENGINE = Path(handloom.view.pages.__file__).parent / "engine.js"
-SOURCES = sorted([*WEB.glob("*.*js"), *WEB.glob("engine/*"), *WEB.glob("loom/*"), *WEB.glob("tests/*")])
+SOURCES = sorted([*WEB.glob("*.*js"), *WEB.glob("*.css"), *WEB.glob("*/*.[jcm]*")])
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def modules():
 
 def test_the_built_script_is_what_the_sources_make(modules, tmp_path):
     node("build.mjs", tmp_path)
-    for name in ("engine.js", "live.js", "live.css"):
+    for name in ("engine.js", "live.js", "style.css", "notebook.css"):
         assert (tmp_path / name).read_text() == ENGINE.with_name(name).read_text(), "run make web"
 
 

@@ -195,7 +195,7 @@ def test_the_page_is_used_by_keyboard_only(opened):
     page.until("return loom.state.position === 8 && loom.state.stage === 6")
     page.until("return document.querySelector('.panel [role=status]').textContent.startsWith('Position 8 reads 1')")
     page.press("/")
-    assert page.run("return document.activeElement.id") == "input"
+    assert page.run("return document.activeElement.className") == "input"
     page.run("document.activeElement.blur()")
     page.press("e")
     assert page.run("return Boolean(document.activeElement.closest('.cells'))")

@@ -26,6 +26,7 @@ import { download, pngOf, svgOf } from "./save.js";
 import { AdaptiveSolver } from "./solver.js";
 
 const STEP = 400; // ms that each stage is shown while it plays
+const NARROW = 900; // pixels
 
 /**
  * @param {HTMLElement} main
@@ -46,10 +47,12 @@ export function mountLoom(main, data, page, { prefix = "", keys = document, chec
   const does = { ...savers(view, page.name), help: () => help.showModal(), play: () => play(desk) };
   const header = new Header(desk, does);
   const body = el("div", { class: "body" }, view.element, panel.element);
+  main.classList.add("desk");
   main.append(header.element, body, exam.element, help, view.tip);
   desk.parts = [header, view, panel, exam];
   const end = new AbortController();
   followColours(desk, main, end.signal);
+  followWidth(main, end.signal);
   const more = {
     ...does,
     takeOut: () => panel.part.takeOut(),
@@ -66,6 +69,7 @@ export function mountLoom(main, data, page, { prefix = "", keys = document, chec
     solver.close();
     exam.close();
     desk.close();
+    main.classList.remove("desk", "narrow");
     main.replaceChildren();
   };
   return { desk, header, view, close };
@@ -98,6 +102,19 @@ function followColours(desk, main, signal) {
     desk.draw();
   };
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", read, { signal });
+}
+
+/**
+ * Mark a place that has no room for the panel beside the figure.
+ * @param {HTMLElement} main
+ * @param {AbortSignal} signal
+ */
+function followWidth(main, signal) {
+  const measure = () => main.classList.toggle("narrow", main.clientWidth < NARROW);
+  const observer = new ResizeObserver(measure);
+  measure();
+  observer.observe(main);
+  signal.addEventListener("abort", () => observer.disconnect());
 }
 
 /**

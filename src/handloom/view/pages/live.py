@@ -84,7 +84,7 @@ def live_page(e: Explanation) -> str:
     """The page of an explained model as text."""
     packed = b64encode(gzip.compress(asset("live.js").encode(), mtime=0)).decode()
     data = {"model": model_json(e.model), "page": safe_json(about(e)), "packed": packed}
-    return skeleton(e.name, '<main id="loom"></main>', ["unpack.js"], style="live.css", data=data)
+    return skeleton(e.name, '<main data-loom="model page"></main>', ["unpack.js"], live=True, data=data)
 
 
 def about(e: Explanation) -> dict[str, Any]:
