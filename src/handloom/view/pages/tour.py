@@ -62,7 +62,9 @@ def hero() -> Loom:
 def tour_page(shown: list[Shown]) -> str:
     """One page of all stops."""
     looms = {"-hero": hero()} | {f"-{i}": one.loom for i, one in enumerate(shown, 1) if one.loom}
-    words = "A workbench for small transformers. Every block below was run to make this page, and every loom runs in it."
+    words = (
+        "A workbench for small transformers. Every block below was run to make this page, and every loom runs in it."
+    )
     invitation = (
         "This transformer was written by hand to add, and proven right on all its inputs. Type another sum. Choose the "
         "stage <b>2 · attention</b> and take out head 2.0, which finds where a carry begins: 1106, and the proof is void."
