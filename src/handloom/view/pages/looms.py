@@ -3,9 +3,10 @@
     looms = {"-hero": loom_of(explain("addition", program("addition")))}
     skeleton("A title", loom_figure("addition, computing", "-hero"), ["unpack.js"], data=blocks(looms))
 
-A page holds two blocks of JSON for each model: `model-hero`, the model as `model_data.py` packs it, and `page-hero`, what
-the page knows besides: the input to show first, the certificate in its own words, and an exam, inputs of the model's
-task with their right answers, on which a changed model is judged while it is being changed. `web/page.js` mounts them.
+A page holds two blocks of JSON for each model: `model-hero`, the model as `model_data.py` packs it, and `page-hero`,
+what the page knows besides: the input to show first, the certificate in its own words, and an exam, inputs of the
+model's task with their right answers, on which a changed model is judged while it is being changed. `web/page.js`
+mounts them.
 """
 
 import gzip

@@ -1,5 +1,5 @@
-"""An explanation of a model as one page: its architecture, the model itself computing an example, what each of its parts
-is for, the answer position by position, and its weights drawn with the names of their parts.
+"""An explanation of a model as one page: its architecture, the model computing an example, what each of its parts is
+for, the answer position by position, and its weights drawn with the names of their parts.
 
 A model that is too large to compute in a page is shown by drawings: the pattern of every head, and the stream.
 """
@@ -118,8 +118,8 @@ def weights(e: Explanation, lively: bool = False) -> str:
         drawn = heatmap(part, rows[:MOST], columns[:MOST], scale=np.abs(part).max(0) if label in EMBEDS else None)
         parts.append(f"<div>{figure(drawn, f'{label}{more}')}</div>")
     words = (
-        "Zero is the colour of the page, blue above, orange below, as strong as the largest entry of the matrix; of what "
-        "embeds tokens and positions, of the direction."
+        "Zero is the colour of the page, blue above, orange below, as strong as the largest entry of the matrix, "
+        "and where tokens and positions are embedded, as the largest of the direction."
     )
     words += " Those of a head or an MLP stand beside the loom, with the part that is selected." * lively
     return f'<h2>Weights</h2><p>{words}</p><div class="side">{"".join(parts)}</div>'

@@ -66,8 +66,9 @@ def tour_page(shown: list[Shown]) -> str:
         "A workbench for small transformers. Every block below was run to make this page, and every loom runs in it."
     )
     invitation = (
-        "This transformer was written by hand to add, and proven right on all its inputs. Type another sum. Choose the "
-        "stage <b>2 · attention</b> and take out head 2.0, which finds where a carry begins: 1106, and the proof is void."
+        "This transformer was written by hand to add, and proven right on all its inputs. Type another sum. Choose "
+        "the stage <b>2 · attention</b> and take out head 2.0, which finds where a carry begins: 1106, and the proof "
+        "is void."
     )
     top = f"<h1>A tour of handloom</h1><p>{words}</p><p>{invitation}</p>{loom_figure('addition', '-hero')}"
     hello = figure(hello_picture(), "Hello World! in 72 numbers: the framed logit is the largest of its row")
