@@ -110,7 +110,11 @@ def patching_of(model: Model, pairs: Pairs) -> Patching:
         (different,) = np.nonzero((ends[0] != ends[1]) & batch.asked[:, -1])
         if len(different):
             i = int(different[0])
-            sites = ["*.resid_pre", *["*.attn_out"] * bool(model.config.heads), *["*.mlp_out"] * bool(model.config.d_ff)]
+            sites = [
+                "*.resid_pre",
+                *["*.attn_out"] * bool(model.config.heads),
+                *["*.mlp_out"] * bool(model.config.d_ff),
+            ]
             return patch(model, batch.clean[i].tolist(), batch.other[i].tolist(), sites)
     raise HandloomError(
         f"no pair of inputs of up to {LONGEST} tokens has two answers; name two with handloom read patch"

@@ -22,8 +22,8 @@ from handloom.view.run_cards import paths_card
 from handloom.write import program
 
 GRID = (
-    '<p class="soft">A cell is a run on the other input with one value of the clean run: 1 restores the clean answer, 0 '
-    "does nothing.</p>"
+    '<p class="soft">A cell is a run on the other input with one value of the clean run: 1 restores the clean answer, '
+    "0 does nothing.</p>"
 )
 
 
