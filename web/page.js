@@ -1,6 +1,6 @@
 /**
  * A page with live models: in every element with `data-loom` a loom is mounted, with `data-beside` two side by side.
- * The attribute names the JSON blocks of the page that hold the model and what it starts with; `view/pages/live.py` writes
+ * The attribute names the JSON blocks of the page that hold the model and what it starts with; `live.py` writes
  * both. A `main` is the page itself: its state is in the address, and it has all keys. Any other is a figure, which is
  * mounted when it comes near, and has the keys pressed inside. In a worker, the same script answers questions.
  *
