@@ -25,7 +25,7 @@ from handloom.read.graph import Edge, Graph
 from handloom.read.heads import task_if_known
 from handloom.read.inputs import Pairs, pairs_of
 from handloom.read.patching import Patching, patch
-from handloom.read.truth_scores import checked, named_method
+from handloom.read.truth_scores import checked_scores, named_method
 from handloom.runs.folder import Folder
 from handloom.tasks import Learnable
 from handloom.tasks import task as task_named
@@ -71,7 +71,9 @@ def close_look(
     drawn = part("pairs of inputs", lambda: pairs_of(found, known, pairs or PAIRS, seed + 2))
     scores = patching = None
     if drawn is not None:
-        scores = part(f"scores of {name}", lambda: checked(name, function(found, drawn), list(Graph(found).edges)))
+        scores = part(
+            f"scores of {name}", lambda: checked_scores(name, function(found, drawn), list(Graph(found).edges))
+        )
         patching = part("patching", lambda: patching_of(found, drawn))
     film = part("film strip", lambda: film_strip(str(model), seed=seed)) if is_run(model) else None
     return CloseLook(name, scores, patching, film, tuple(left_out))
@@ -88,7 +90,9 @@ def scores_of(
     found, folder = find(model)
     name, function = named_method(method)
     known = task_named(task) if isinstance(task, str) else task or task_if_known(found, folder)
-    return checked(name, function(found, pairs_of(found, known, pairs or PAIRS, seed + 2)), list(Graph(found).edges))
+    return checked_scores(
+        name, function(found, pairs_of(found, known, pairs or PAIRS, seed + 2)), list(Graph(found).edges)
+    )
 
 
 def is_run(model: Model | str) -> bool:
