@@ -1,5 +1,6 @@
 """The page of an overview: truth and method told apart by more than colour, and written beside learned."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from handloom.read.circuit import circuit
 from handloom.read.close_look import close_look, scores_of
 from handloom.read.overview import overview
 from handloom.view.pages.reading import overview_page, written_for
+from handloom.view.reading_cards import circuit_card
 from handloom.view.svg.circuit_graph import circuit_drawing
 from handloom.view.svg.drawing import LOOKS, Label, Segment
 
@@ -50,6 +52,15 @@ def test_a_trained_model_stands_beside_the_program_that_was_written_for_its_task
     assert written_for(hl.program("search")) is None, "it is written itself"
     assert written_for(learned.with_(notes={"task": "no such task"})) is None
     assert written_for(learned.with_(notes={"task": "min:n=4"})) is None, "its tokens are others"
+
+
+def test_where_every_edge_is_real_no_method_is_judged():
+    found = circuit(hl.program("search"), pairs=16)
+    every = replace(found, edges=tuple(replace(one, real=True) for one in found.edges))
+    scores = dict.fromkeys((one.edge for one in found.edges), 1.0)
+    assert "AUROC" in circuit_card(found, "flow", scores)
+    assert "AUROC" not in circuit_card(every, "flow", scores)
+    assert "missed" not in circuit_card(every, "flow", scores)
 
 
 @pytest.mark.parametrize(("model", "beside"), [("min:n=4", False), (str(LEARNED), True)])
