@@ -16,6 +16,8 @@ def circuit_card(found: Circuit, method: str = "", scores: Mapping[Edge, float] 
     look, sign = ("good", "✓") if found.certified else ("bad", "✗")
     words = "".join(f"<p>{line(words)}</p>" for words in found.comparison())
     badge = f'<p><span class="badge {look}">{sign} {line(found.summary())}</span></p>'
+    if len(found.real) in (0, len(found.edges)):
+        scores = None  # a method has nothing to tell apart
     if scores is not None:
         share = f"AUROC {auroc(scores, found.real):.3f}"  # 1 finds the circuit, 0.5 is chance
         best = f"its {len(found.real)} best edges beside the {len(found.real)} real ones; {share}"
