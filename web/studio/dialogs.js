@@ -24,7 +24,8 @@ export function askName({ title, name, words, save }) {
       input.select();
     }
   };
-  const buttons = el("div", { class: "buttons" }, el("button", { class: "out", type: "submit" }, "save"), closer(dialog));
+  const submitter = el("button", { class: "out", type: "submit" }, "save");
+  const buttons = el("div", { class: "buttons" }, submitter, closer(dialog));
   const form = el("form", { onsubmit: submit }, input, error, el("p", { class: "soft" }, words), buttons);
   dialog.append(el("h2", {}, title), form);
   shown(dialog);

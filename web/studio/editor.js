@@ -1,6 +1,6 @@
 /**
- * A text with the numbers of its lines, and a line that can be marked as wrong, with what is wrong below it. The text is
- * a textarea, so that typing, undo and screen readers work as everywhere.
+ * A text with the numbers of its lines, and a line that can be marked as wrong, with what is wrong below it. The text
+ * is a textarea, so that typing, undo and screen readers work as everywhere.
  */
 import { el, say } from "../loom/dom.js";
 

@@ -139,6 +139,7 @@ export class TextScreen {
     const menu = keepMenu(this.shell, desk, { name: this.model, body, python: this.model });
     loom.header.element.querySelector(".tools")?.append(menu);
     Object.assign(globalThis, { loom: desk });
+    this.edits.dataset.edits = "";
     this.showEdits();
   }
 
@@ -147,10 +148,12 @@ export class TextScreen {
     const edits = (this.loom?.desk.state.edits ?? []).map(written);
     this.edits.hidden = !edits.length || this.editor.area.disabled;
     const key = `${edits.join(";")}`;
-    if (this.edits.hidden || key === this.edits.dataset.edits) return;
+    if (this.edits.hidden || key === this.edits.dataset.edits) return undefined;
     this.edits.dataset.edits = key;
     await new Promise((go) => setTimeout(go, PAUSE));
-    if (key !== this.edits.dataset.edits || this.closed) return;
+    if (key !== this.edits.dataset.edits || this.closed) return undefined;
+    this.take.disabled = true;
+    if (this.editor.wrong) return say(this.lines, "Correct the text, then the edits can be written into it.");
     try {
       const { changes } = await this.rewritten();
       const words = changes.map((/** @type {any} */ one) => `line ${one.line}  ${brief(one.text)}`);
@@ -158,8 +161,8 @@ export class TextScreen {
       this.take.disabled = false;
     } catch (error) {
       say(this.lines, messageOf(error));
-      this.take.disabled = true;
     }
+    return undefined;
   }
 
   rewritten() {
