@@ -36,6 +36,8 @@ function mounted(place) {
   const where = place.matches("main") ? {} : { prefix: null, keys: place };
   const first = given(place.dataset.loom ?? "");
   const { beside } = place.dataset;
+  if (place.matches("main") && first.page.state && location.hash.length < 2)
+    history.replaceState(null, "", `#${first.page.state}`); // as it was when it was saved
   if (beside) return mountBeside(place, [first, given(beside)], where).desks;
   return [mountLoom(place, first.data, first.page, where).desk];
 }

@@ -24,6 +24,11 @@ def later(name: str) -> Call:
 ROUTES: dict[str, Call] = {
     "GET /api/home": later("home:home"),
     "POST /api/model": later("models:open_model"),
+    "POST /api/source": later("texts:source"),
+    "POST /api/text": later("texts:read"),
+    "POST /api/text/edits": later("texts:with_edits"),
+    "POST /api/save": later("saving:save"),
+    "POST /api/export": later("saving:export"),
     "GET /api/jobs": later("job_routes:jobs"),
     "POST /api/jobs": later("job_routes:start"),
     "POST /api/jobs/halt": later("job_routes:halt"),
