@@ -1,7 +1,8 @@
-// Builds what pages carry, each with all it imports as one script: web/engine.js, which defines `handloom`,
-// web/page.js, which shows a model, and web/studio.js, the page of the studio.
+// Builds what pages carry, each with all it imports as one file: web/engine.js, which defines `handloom`; web/page.js,
+// which shows models; web/style.css, the style of every page; web/notebook.css, the part that notebooks need; and
+// web/studio.js and web/studio.css, the page of the studio.
 //
-//     node build.mjs                  the scripts and style sheets, into src/handloom
+//     node build.mjs                  all of them, into src/handloom
 //     node build.mjs --kernel         engine/kernel.wasm.js from engine/kernel.c; needs clang-14 and lld-14
 //
 // The name of a folder behind it is where the files go instead. Built files are committed, so that installing handloom
@@ -40,7 +41,7 @@ async function bundle(entry, outfile, globalName) {
     minify: true,
     format: "iife",
     globalName,
-    target: "es2022",
+    target: ["es2022", "chrome111", "firefox115", "safari16"],
     charset: "ascii",
     banner: { [kind]: `/* Built from web/${entry} by \`make web\`: change that. */` },
   });
@@ -52,7 +53,6 @@ if (isKernel) writeFileSync(join(folder ?? join(HERE, "engine"), "kernel.wasm.js
 else {
   await bundle("engine.js", join(folder ?? PAGES, "engine.js"), "handloom");
   await bundle("page.js", join(folder ?? PAGES, "live.js"));
-  await bundle("page.css", join(folder ?? PAGES, "live.css"));
-  await bundle("studio.js", join(folder ?? STUDIO, "studio.js"));
-  await bundle("studio.css", join(folder ?? STUDIO, "studio.css"));
+  for (const name of ["style.css", "notebook.css"]) await bundle(name, join(folder ?? PAGES, name));
+  for (const name of ["studio.js", "studio.css"]) await bundle(name, join(folder ?? STUDIO, name));
 }

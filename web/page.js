@@ -1,25 +1,67 @@
 /**
- * A page with a live model: the loom, the panel and the exam, and all of it computed here. The page carries the model
- * and what it starts with as JSON; `view/pages/live.py` writes it. In a worker, the same script answers questions.
+ * A page with live models: in every element with `data-loom` a loom is mounted, with `data-beside` two side by side.
+ * The attribute names the JSON blocks of the page that hold the model and what it starts with; `view/pages/live.py` writes
+ * both. A `main` is the page itself: its state is in the address, and it has all keys. Any other is a figure, which is
+ * mounted when it comes near, and has the keys pressed inside. In a worker, the same script answers questions.
+ *
+ * @typedef {import("./loom/desk.js").Desk} Desk
  */
+import { mountBeside } from "./loom/beside.js";
 import { messageOf } from "./loom/desk.js";
 import { el } from "./loom/dom.js";
 import { mountLoom } from "./loom/mount.js";
 import { serve } from "./loom/workers.js";
 
-/** @param {HTMLElement} main */
-function start(main) {
+/** @type {Desk[]} those of the page, for those who look inside, and for tests */
+const looms = [];
+const NEAR = "400px"; // how far from the window a figure may be when it is mounted
+
+/** @param {HTMLElement} place */
+function start(place) {
+  place.replaceChildren();
   try {
-    const { desk } = mountLoom(main, json("model"), json("page"));
-    Object.assign(globalThis, { loom: desk }); // for those who look inside, and for tests
+    looms.push(...mounted(place));
   } catch (error) {
-    main.append(el("p", { class: "error", role: "alert" }, messageOf(error)));
+    place.append(el("p", { class: "error", role: "alert" }, messageOf(error)));
     throw error;
+  }
+  Object.assign(globalThis, { loom: looms[0], looms });
+}
+
+/**
+ * @param {HTMLElement} place
+ * @returns {Desk[]}
+ */
+function mounted(place) {
+  const where = place.matches("main") ? {} : { prefix: null, keys: place };
+  const first = given(place.dataset.loom ?? "");
+  const { beside } = place.dataset;
+  if (beside) return mountBeside(place, [first, given(beside)], where).desks;
+  return [mountLoom(place, first.data, first.page, where).desk];
+}
+
+/** @param {string} names of two JSON blocks */
+function given(names) {
+  const [data, page] = names.split(" ").map((id) => JSON.parse(document.getElementById(id)?.textContent ?? "null"));
+  return { data, page };
+}
+
+function startAll() {
+  const near = new IntersectionObserver(
+    (seen) => {
+      for (const { isIntersecting, target } of seen) {
+        if (!isIntersecting) continue;
+        near.unobserve(target);
+        start(/** @type {HTMLElement} */ (target));
+      }
+    },
+    { rootMargin: NEAR },
+  );
+  for (const place of document.querySelectorAll("[data-loom]")) {
+    if (place.matches("main")) start(/** @type {HTMLElement} */ (place));
+    else near.observe(place);
   }
 }
 
-/** @param {string} id */
-const json = (id) => JSON.parse(document.getElementById(id)?.textContent ?? "null");
-
 if (typeof document === "undefined") serve(/** @type {any} */ (globalThis));
-else start(/** @type {HTMLElement} */ (document.getElementById("loom")));
+else startAll();

@@ -27,7 +27,7 @@ def variables(text):
     return dict(re.findall(r"--([\w-]+): (#\w{6})", text))
 
 
-LIGHT, DARK = map(variables, asset("style.css").split("@media (prefers-color-scheme: dark)")[:2])
+LIGHT, DARK = map(variables, asset("style.css").split("@media(prefers-color-scheme:dark)")[:2])
 
 
 def test_a_page_is_one_file_that_asks_for_nothing():
@@ -43,7 +43,7 @@ def test_a_page_is_one_file_that_asks_for_nothing():
 
 
 def test_no_asset_refers_to_anything():
-    assert ASSETS == ["engine.js", "enlarge.js", "generations.js", "live.css", "live.js", "style.css", "unpack.js"]
+    assert ASSETS == ["engine.js", "enlarge.js", "generations.js", "live.js", "notebook.css", "style.css", "unpack.js"]
     for name in ASSETS:
         text = asset(name).replace("http://www.w3.org/2000/svg", "")  # the name of a language, not an address
         assert not re.search(r"https?:|url\((?!#)|@import|innerHTML|</script", text), name

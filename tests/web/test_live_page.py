@@ -53,7 +53,7 @@ class Page:
     def load(self, path, hash=""):
         self.browser.get("about:blank")
         self.browser.get(path.as_uri() + hash)
-        self.until("return Boolean(globalThis.loom && loom.facts && document.querySelector('#answer').textContent)")
+        self.until("return Boolean(globalThis.loom && loom.facts && document.querySelector('.answer').textContent)")
 
     def begin_again(self):
         """As if it were loaded again, which takes longer."""
@@ -86,13 +86,13 @@ class Page:
 
     def type(self, text):
         self.run(
-            "const i = document.querySelector('#input'); i.focus(); i.value = arguments[0];"
+            "const i = document.querySelector('.input'); i.focus(); i.value = arguments[0];"
             "i.dispatchEvent(new Event('input')); i.blur()",
             text,
         )
 
     def answers(self, text):
-        self.until(f"return document.querySelector('#answer').textContent === {json.dumps(text)}")
+        self.until(f"return document.querySelector('.answer').textContent === {json.dumps(text)}")
 
     def errors(self):
         return [one["message"] for one in self.browser.get_log("browser") if one["level"] in ("SEVERE", "WARNING")]
@@ -123,21 +123,21 @@ def opened(browser, folder):
 
 
 def badge(page):
-    return page.run("return document.querySelector('#badge').className.split(' ').at(-1)")
+    return page.run("return document.querySelector('.badge').className.split(' ').at(-1)")
 
 
 def test_taking_out_head_2_0_of_addition_outputs_1106_and_the_badge_turns_void_and_undo_brings_it_back(opened):
     page = opened(addition())
     page.answers("1095")
     assert badge(page) == "good"
-    assert str(CERTIFICATE) in page.text("#badge")
+    assert str(CERTIFICATE) in page.text(".badge")
     page.run("loom.select({stage: 5, part: 0})")
     page.press("a")
     page.answers("1106")
-    page.until("return document.querySelector('#badge').className.includes('void')")
+    page.until("return document.querySelector('.badge').className.includes('void')")
     page.press("z")
     page.answers("1095")
-    page.until("return document.querySelector('#badge').className.includes('good')")
+    page.until("return document.querySelector('.badge').className.includes('good')")
     page.press("Z")
     page.answers("1106")
 
@@ -151,7 +151,7 @@ def test_the_exam_says_how_much_an_edit_costs_and_a_click_loads_an_input_that_is
     page.press("a")
     page.until("return document.querySelectorAll('.cells .wrong').length > 100")
     page.run("document.querySelector('.cells .wrong').click()")
-    page.until("return document.querySelector('#answer').className === 'wrong'")
+    page.until("return document.querySelector('.answer').classList.contains('wrong')")
 
 
 def test_a_weight_is_dragged_by_typing_and_by_arrow_keys_and_one_undo_takes_each_back(opened):
@@ -174,19 +174,19 @@ def test_what_each_part_added_sums_to_the_logit_that_the_reference_has(opened):
     ids = model.vocab.encode("865+230=")
     logit = reference.forward(model, ids)[0][-1].max()
     page = opened(addition())
-    page.until("return document.querySelector('#sum b').title !== ''")
-    found = [float(page.run(f"return document.querySelector('#{row} b').title")) for row in ("sum", "logit")]
+    page.until("return document.querySelector('.sum b').title !== ''")
+    found = [float(page.run(f"return document.querySelector('.{row} b').title")) for row in ("sum", "logit")]
     assert np.allclose(found, float(logit), rtol=1e-9)
 
 
 def test_an_input_that_the_model_cannot_read_gives_one_line_and_the_last_picture_stays(opened):
     page = opened(addition())
     page.type("865x230=")
-    page.until("return document.querySelector('#error').textContent.includes('not in the vocabulary')")
-    assert page.text("#answer") == "1095"
+    page.until("return document.querySelector('.error').textContent.includes('not in the vocabulary')")
+    assert page.text(".answer") == "1095"
     page.type("865+231=")
     page.answers("1096")
-    assert page.run("return document.querySelector('#error').hidden")
+    assert page.run("return document.querySelector('.error').hidden")
 
 
 def test_the_page_is_used_by_keyboard_only(opened):
@@ -195,7 +195,7 @@ def test_the_page_is_used_by_keyboard_only(opened):
     page.until("return loom.state.position === 8 && loom.state.stage === 6")
     page.until("return document.querySelector('.panel [role=status]').textContent.startsWith('Position 8 reads 1')")
     page.press("/")
-    assert page.run("return document.activeElement.id") == "input"
+    assert page.run("return document.activeElement.className") == "input"
     page.run("document.activeElement.blur()")
     page.press("e")
     assert page.run("return Boolean(document.activeElement.closest('.cells'))")
@@ -229,7 +229,7 @@ def test_dark_colours_are_drawn_on_a_dark_screen(opened, browser):
 def test_a_page_from_a_file_is_alive_and_a_link_brings_back_input_and_edits(opened):
     page = opened(addition(), "#in=199%2B801%3D&at=7,5,0&edits=2.z[0]=0")
     assert page.run("return location.protocol") == "file:"
-    page.until("return document.querySelector('#badge').className.includes('void')")
+    page.until("return document.querySelector('.badge').className.includes('void')")
     page.press("z")
     page.run("loom.update({...loom.state, edits: []})")
     page.answers("1000")
@@ -266,4 +266,4 @@ def test_on_a_phone_nothing_sticks_out(opened, browser, program, on):
 
 
 def test_the_parts_that_need_no_browser():
-    node("--test", "tests/loom.test.mjs")
+    node("--test", "tests/loom.test.mjs", "tests/beside.test.mjs")

@@ -13,7 +13,7 @@ export class Badge {
     this.desk = desk;
     this.text = el("span");
     this.void = el("b", {}, "void: edited");
-    this.element = el("span", { class: "badge", id: "badge", role: "status" }, this.text, this.void);
+    this.element = el("span", { class: "badge", role: "status" }, this.text, this.void);
   }
 
   show() {

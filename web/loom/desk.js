@@ -52,6 +52,8 @@ export class Desk {
     this.parts = [];
     /** @type {(() => void)[]} */
     this.listeners = [];
+    /** @type {(() => void)[]} */
+    this.hoverListeners = [];
     this.waiting = 0;
     this.drawMs = 0;
     /** @type {Map<string, number[]>} right answers by prompt */
@@ -92,8 +94,10 @@ export class Desk {
 
   /** @param {Hover | null} hover */
   hover(hover) {
-    if (hover?.layer === this.hovered?.layer && hover?.head === this.hovered?.head) return;
+    const old = this.hovered;
+    if (hover?.layer === old?.layer && hover?.head === old?.head && hover?.position === old?.position) return;
     this.hovered = hover;
+    for (const listener of this.hoverListeners) listener();
     this.draw();
   }
 
@@ -155,6 +159,7 @@ export class Desk {
     cancelAnimationFrame(this.waiting);
     this.parts = [];
     this.listeners = [];
+    this.hoverListeners = [];
   }
 
   /** Show everything in the next frame. */

@@ -24,7 +24,7 @@ export class ExamStrip {
     this.cells = el("div", { class: "cells", role: "group", "aria-label": "Inputs of the exam" });
     this.element = el(
       "section",
-      { class: "exam", id: "exam", "aria-label": "Exam" },
+      { class: "exam", "aria-label": "Exam" },
       el("div", { class: "line" }, el("span", { class: "title" }, "exam"), this.score, hint, this.time),
       this.cells,
     );
@@ -49,6 +49,7 @@ export class ExamStrip {
   cell(i) {
     return el("button", {
       tabindex: i ? -1 : 0,
+      "aria-label": this.desk.decode(this.pairs[i][0]),
       onclick: () => this.load(i),
       onmouseenter: () => this.name(i),
       onfocus: () => this.name(i),
@@ -83,7 +84,10 @@ export class ExamStrip {
     this.found = found;
     const cells = this.cells.children;
     found.marks.forEach(({ right }, i) => {
-      if (cells[i].className !== (right ? "right" : "wrong")) cells[i].className = right ? "right" : "wrong";
+      const word = right ? "right" : "wrong";
+      if (cells[i].className === word) return;
+      cells[i].className = word;
+      cells[i].setAttribute("aria-label", `${this.desk.decode(this.pairs[i][0])}, ${word}`);
     });
     const count = found.marks.filter(({ right }) => right).length;
     say(this.score, `${count} of ${found.marks.length} right`);
@@ -110,7 +114,6 @@ export class ExamStrip {
     const wrong = mark && !mark.right ? `, wrong at ${mark.got < 0 ? "its end" : `“${desk.name(mark.got)}”`}` : "";
     const cell = this.cells.children[i];
     cell.setAttribute("title", `${desk.decode(prompt)} → ${desk.decode(answer)}${wrong}`);
-    cell.setAttribute("aria-label", `${desk.decode(prompt)}, ${wrong ? "wrong" : "right"}`);
   }
 
   /** @param {KeyboardEvent} event */

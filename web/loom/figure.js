@@ -35,9 +35,12 @@ export function drawFigure(surface, scene, seen) {
  * @param {Scene} scene
  */
 function drawBody(surface, scene) {
-  const { layout, state, colours, mode } = scene;
-  const [x, width] = [layout.left[state.position], layout.widths[state.position]];
-  surface.rect(x, 0, width, layout.height, { fill: colours.named.band, alpha: 0.8 });
+  const { layout, state, colours, mode, hover } = scene;
+  const band = (/** @type {number} */ t, /** @type {number} */ alpha) =>
+    surface.rect(layout.left[t], 0, layout.widths[t], layout.height, { fill: colours.named.band, alpha });
+  band(state.position, 0.8);
+  const pointed = hover?.position ?? -1;
+  if (pointed in layout.left && pointed !== state.position) band(pointed, 0.35);
   drawWeft(surface, scene, false);
   if (mode === "threads") {
     drawThreads(surface, scene);

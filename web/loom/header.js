@@ -17,7 +17,7 @@ export class Header {
   constructor(desk, does) {
     this.desk = desk;
     this.input = el("input", {
-      id: "input",
+      class: "input",
       type: "text",
       "aria-label": "Input of the model",
       spellcheck: "false",
@@ -28,10 +28,10 @@ export class Header {
     });
     this.input.addEventListener("input", () => desk.select({ text: this.input.value, position: -1 }));
     this.input.addEventListener("keydown", ({ key }) => (key === "Enter" || key === "Escape") && this.input.blur());
-    this.answer = el("output", { id: "answer", for: "input" });
+    this.answer = el("output", { class: "answer" });
     this.was = el("span", { class: "was" });
     this.badge = new Badge(desk);
-    this.error = el("p", { class: "error", role: "alert", id: "error" });
+    this.error = el("p", { class: "error", role: "alert" });
     this.undo = button("↶", "undo (z)", () => desk.update(undone(desk.state)));
     this.redo = button("↷", "redo (Z)", () => desk.update(redone(desk.state)));
     this.view = button("ladder", "", () => desk.select({ view: desk.facts?.mode === "ladder" ? "threads" : "ladder" }));
@@ -77,7 +77,9 @@ export class Header {
     say(this.answer, now || "nothing");
     say(this.was, now === was ? "" : `was ${was}`);
     const right = desk.rightAnswer();
-    this.answer.className = right && text(right) !== now ? "wrong" : now === was ? "" : "changed";
+    const isWrong = Boolean(right) && text(/** @type {number[]} */ (right)) !== now;
+    this.answer.classList.toggle("wrong", isWrong);
+    this.answer.classList.toggle("changed", !isWrong && now !== was);
     const named = desk.study.readings.length > 0;
     this.view.hidden = !named;
     say(this.view, facts.mode === "ladder" ? "threads" : "ladder");

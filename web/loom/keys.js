@@ -29,6 +29,7 @@ export const LIST = [
  */
 export function listen(desk, does, where, signal) {
   const pressed = (/** @type {KeyboardEvent} */ event) => {
+    if (event.defaultPrevented) return; // a loom inside has taken it
     const target = event.target instanceof Element ? event.target : document.body;
     if (event.ctrlKey || event.metaKey || event.altKey || target.closest("input, textarea, select, dialog, .cells"))
       return;

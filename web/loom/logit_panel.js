@@ -17,8 +17,8 @@ export class LogitPanel {
     this.title = el("h3");
     this.head = el("div", { class: "share head" }, el("span"), el("i"), el("b"), el("b"));
     this.rows = el("div", { class: "rows" });
-    this.sum = el("div", { class: "share sum", id: "sum" }, el("span", {}, "sum"), el("i"), el("b"), el("b"));
-    this.logit = el("div", { class: "share sum", id: "logit" }, el("span", {}, "logit"), el("i"), el("b"), el("b"));
+    this.sum = el("div", { class: "share sum" }, el("span", {}, "sum"), el("i"), el("b"), el("b"));
+    this.logit = el("div", { class: "share sum logit" }, el("span", {}, "logit"), el("i"), el("b"), el("b"));
     const how = "The last norm divides by what it divided the whole stream by, so that the parts add up.";
     this.element = el(
       "section",

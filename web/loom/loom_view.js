@@ -185,7 +185,9 @@ export class LoomView {
     const scene = this.scene();
     const { x, y, body } = this.place(event);
     const look = body && scene ? lookAt(scene, x, y) : undefined;
-    this.desk.hover(look ? { layer: look.layer, head: look.head } : null);
+    const position = this.layout ? cellAt(this.layout, x, y).position : -1;
+    const at = look ?? { layer: -1, head: -1 };
+    this.desk.hover(look || position >= 0 ? { layer: at.layer, head: at.head, position } : null);
     this.canvas.style.cursor = "pointer";
     this.tip.hidden = !look;
     if (!look || !scene) return;

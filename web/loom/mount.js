@@ -13,10 +13,10 @@
  */
 import { readModel } from "../engine/model.js";
 import { selfCheck } from "../engine/self_check.js";
+import { followAddress } from "./address_bar.js";
 import { coloursOf } from "./colour.js";
 import { Desk } from "./desk.js";
 import { el, say } from "./dom.js";
-import { fits } from "./edits.js";
 import { ExamStrip } from "./exam_strip.js";
 import { Header } from "./header.js";
 import { LIST, listen } from "./keys.js";
@@ -24,10 +24,9 @@ import { LoomView } from "./loom_view.js";
 import { Panel } from "./panel.js";
 import { download, pngOf, svgOf } from "./save.js";
 import { AdaptiveSolver } from "./solver.js";
-import { fragment, fromFragment } from "./state.js";
 
 const STEP = 400; // ms that each stage is shown while it plays
-const REST = 250; // ms before the address is written
+const NARROW = 900; // pixels
 
 /**
  * @param {HTMLElement} main
@@ -48,10 +47,12 @@ export function mountLoom(main, data, page, { prefix = "", keys = document, chec
   const does = { ...savers(view, page.name), help: () => help.showModal(), play: () => play(desk) };
   const header = new Header(desk, does);
   const body = el("div", { class: "body" }, view.element, panel.element);
+  main.classList.add("desk");
   main.append(header.element, body, exam.element, help, view.tip);
   desk.parts = [header, view, panel, exam];
   const end = new AbortController();
   followColours(desk, main, end.signal);
+  followWidth(main, end.signal);
   const more = {
     ...does,
     takeOut: () => panel.part.takeOut(),
@@ -61,13 +62,14 @@ export function mountLoom(main, data, page, { prefix = "", keys = document, chec
   };
   listen(desk, more, keys, end.signal);
   if (prefix === null) desk.update(desk.state);
-  else followAddress(desk, prefix, end.signal);
+  else followAddress([desk], prefix, end.signal);
   if (check) checkEngine(model, header);
   const close = () => {
     end.abort();
     solver.close();
     exam.close();
     desk.close();
+    main.classList.remove("desk", "narrow");
     main.replaceChildren();
   };
   return { desk, header, view, close };
@@ -103,27 +105,16 @@ function followColours(desk, main, signal) {
 }
 
 /**
- * The state in the address, both ways: a link may change it while the page is open.
- * @param {Desk} desk
- * @param {string} prefix
+ * Mark a place that has no room for the panel beside the figure.
+ * @param {HTMLElement} main
  * @param {AbortSignal} signal
  */
-function followAddress(desk, prefix, signal) {
-  const state = desk.state;
-  const read = () => desk.update(fromFragment(desk.state, location.hash, (edit) => fits(desk.study.model, edit)));
-  let [timer, wrote] = [0, location.hash];
-  desk.listeners.push(() => {
-    clearTimeout(timer);
-    timer = window.setTimeout(() => {
-      wrote = fragment(desk.state, prefix);
-      history.replaceState(null, "", wrote);
-    }, REST);
-  });
-  const isOurs = () => location.hash !== wrote && location.hash.slice(1).startsWith(prefix);
-  addEventListener("hashchange", () => isOurs() && read(), { signal });
-  signal.addEventListener("abort", () => clearTimeout(timer));
-  if (location.hash.length > 1) read();
-  else desk.update(state);
+function followWidth(main, signal) {
+  const measure = () => main.classList.toggle("narrow", main.clientWidth < NARROW);
+  const observer = new ResizeObserver(measure);
+  measure();
+  observer.observe(main);
+  signal.addEventListener("abort", () => observer.disconnect());
 }
 
 /**

@@ -29,8 +29,9 @@
  * @property {import("./lens.js").Seen[]} nextBefore without edits
  *
  * @typedef {object} Hover
- * @property {number} layer
+ * @property {number} layer -1 if no head is pointed at
  * @property {number} head
+ * @property {number} [position] -1 if none is
  *
  * @typedef {object} Shown
  * @property {import("./state.js").State} state

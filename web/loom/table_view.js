@@ -16,7 +16,7 @@ export class TableView {
     this.table = el("table", { class: "values" });
     this.element = el(
       "details",
-      { class: "table", id: "table", ontoggle: () => desk.facts && this.show(desk.facts) },
+      { class: "table", ontoggle: () => desk.facts && this.show(desk.facts) },
       el("summary", {}, "All positions at this stage, as a table"),
       el("div", { class: "scroll" }, this.table),
     );
@@ -34,7 +34,7 @@ export class TableView {
       ...columns.map(({ at }) => at(t)),
       desk.name(next[t].token),
     ]);
-    const all = [["", "token", ...columns.map(({ name }) => name), "predicts"], ...rows];
+    const all = [["at", "token", ...columns.map(({ name }) => name), "predicts"], ...rows];
     each(
       this.table,
       all,

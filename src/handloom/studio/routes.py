@@ -24,4 +24,7 @@ def later(name: str) -> Call:
 ROUTES: dict[str, Call] = {
     "GET /api/home": later("home:home"),
     "POST /api/model": later("models:open_model"),
+    "GET /api/jobs": later("job_routes:jobs"),
+    "POST /api/jobs": later("job_routes:start"),
+    "POST /api/jobs/halt": later("job_routes:halt"),
 }

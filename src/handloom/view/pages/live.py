@@ -88,7 +88,7 @@ def live_page(e: Explanation) -> str:
         "page": safe_json(page_facts(e.name, e.about, e.model, e.task, e.given, e.certificate)),
         "packed": packed,
     }
-    return skeleton(e.name, '<main id="loom"></main>', ["unpack.js"], style="live.css", data=data)
+    return skeleton(e.name, '<main data-loom="model page"></main>', ["unpack.js"], live=True, data=data)
 
 
 def page_facts(

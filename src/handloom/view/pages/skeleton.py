@@ -2,8 +2,8 @@
 
     skeleton("A title", "<h1>A title</h1>", scripts=["enlarge.js"])
 
-The style sheet, `style.css`, has light and dark colours, and everything fits a phone. `notebook_part` puts what a
-notebook shows in the same style.
+The style sheet, `style.css`, is built from `web/style.css`: it has light and dark colours, and everything fits a phone.
+`notebook_part` puts what a notebook shows in the same style, without what only looms need.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,25 +25,25 @@ def skeleton(
     body: str,
     scripts: Iterable[str] = (),
     wide: bool = False,
-    style: str = "style.css",
+    live: bool = False,
     data: Mapping[str, str] | None = None,
 ) -> str:
-    """A page with this body, in HTML. `data` are blocks of JSON for the scripts, each of which HTML can hold as it
-    is."""
+    """A page with this body, in HTML: an article that scrolls, or with `live` a loom that fills the window. `data` are
+    blocks of JSON for the scripts, each of which HTML can hold as it is."""
     blocks = (f'<script type="application/json" id="{name}">{text}</script>\n' for name, text in (data or {}).items())
     run = "".join([*blocks, *(f"<script>\n{asset(name)}</script>\n" for name in scripts)])
-    look = f"handloom{' wide' * wide}"
+    look = f"handloom{' wide' * wide}{' live' * live}"
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<title>{line(title)}</title><meta name="viewport" content="width=device-width, initial-scale=1">'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
-        f'<style>\n{asset(style)}</style></head>\n<body class="{look}">\n{body}\n{run}</body></html>\n'
+        f'<style>\n{asset("style.css")}</style></head>\n<body class="{look}">\n{body}\n{run}</body></html>\n'
     )
 
 
 def notebook_part(body: str) -> str:
     """What a notebook shows of a value: a part of a page, with its style."""
-    return f'<div class="handloom value"><style>\n{asset("style.css")}</style>{body}</div>'
+    return f'<div class="handloom value"><style>\n{asset("notebook.css")}</style>{body}</div>'
 
 
 @cache
