@@ -6,7 +6,7 @@
  * @property {string} name
  * @property {any} default
  * @property {string} about
- * @property {string} [kind] int, float, bool or text
+ * @property {string} [kind] int, float, bool, choice, or text
  * @property {number | null} [least]
  * @property {number | null} [most]
  * @property {string[] | null} [choices]
@@ -57,7 +57,7 @@ export class Fields {
   suggest(values) {
     this.options.forEach((option, i) => {
       const field = this.inputs[i];
-      if (field instanceof HTMLInputElement) field.placeholder = words(values[option.name] ?? option.written ?? option.default);
+      if (field instanceof HTMLInputElement) field.placeholder = words(values[option.name] ?? (option.written || option.default));
     });
   }
 }
@@ -67,14 +67,14 @@ const words = (value) => (value === null || value === undefined ? "" : Array.isA
 
 /** @param {Option} option */
 function input({ name, default: given, about, kind, choices, written }) {
-  const options = kind === "bool" ? ["yes", "no"] : choices;
-  if (options) {
+  const options = kind === "bool" ? ["yes", "no"] : (choices ?? []);
+  if (options.length) {
     const now = kind === "bool" ? (given ? "yes" : "no") : given;
     const empty = el("option", { value: "" }, words(now));
     return el("select", { name, title: about }, empty, ...options.filter((one) => one !== now).map((one) => el("option", {}, one)));
   }
   const mode = kind === "int" ? "numeric" : kind === "float" ? "decimal" : "text";
-  return el("input", { name, title: about, placeholder: words(written ?? given), inputmode: mode, autocomplete: "off" });
+  return el("input", { name, title: about, placeholder: words(written || given), inputmode: mode, autocomplete: "off" });
 }
 
 /**

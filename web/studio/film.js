@@ -16,7 +16,7 @@ import { Look } from "./look.js";
 import { written } from "./ticks.js";
 
 const PAUSE = 160; // ms a frame when it plays
-const LARGE = 330; // pixels of the chosen head
+const LARGE = 400; // pixels of the chosen head
 
 export class Film {
   constructor() {

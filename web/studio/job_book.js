@@ -12,6 +12,8 @@ import { bytes } from "../engine/base64.js";
 const MOST_POINTS = 2000; // of a curve
 const MOST_BYTES = 24e6; // of a film
 export const RUNNING = ["running", "stopping"];
+/** @type {Record<string, string[]>} the jobs that make or resume runs of a kind */
+export const JOBS = { learn: ["learn", "resume"], discover: ["discover", "resume-discover"] };
 
 /** One run, or a job that has no folder yet. */
 export class Run {
@@ -38,6 +40,7 @@ export class Run {
     this.now = undefined;
     /** @type {any} the event that ended its last job */
     this.end = undefined;
+    /** @type {import("./samples.js").Sample[]} */
     this.samples = [];
     this.sampled = 0; // the step of the samples
     /** @type {{ at: number, seconds: number } | undefined} where the last job began */
@@ -204,6 +207,16 @@ export class JobBook {
   async halt(run) {
     if (!run.job) return;
     this.take(await this.api.post("/api/jobs/halt", { job: run.job.id }));
+  }
+
+  /**
+   * The folder of the newest run of a kind that is at work.
+   * @param {string} kind
+   * @returns {Promise<string | undefined>}
+   */
+  async running(kind) {
+    this.take(await this.api.get("/api/jobs"));
+    return this.of(JOBS[kind]).find((job) => RUNNING.includes(job.state) && job.folder)?.folder;
   }
 
   /**

@@ -16,7 +16,7 @@ export class LearnScreen {
     this.shell = shell;
     this.book = shell.book;
     this.closed = new AbortController();
-    this.side = el("aside", { class: "side" });
+    this.side = el("aside", { class: "beside-run" });
     this.main = el("div", { class: "view" });
     this.element = el("div", { class: "two-columns" }, this.side, this.main);
     /** @type {RunView | undefined} */
@@ -27,16 +27,16 @@ export class LearnScreen {
   async open(fields) {
     const forms = await this.shell.forms();
     if (this.closed.signal.aborted) return;
-    this.form = new LearnForm(forms, (spec) => this.start(spec));
+    this.form = new LearnForm(forms.learn, (spec) => this.start(spec));
     this.list = new RunList(this.shell, "learn", fields.run);
     this.side.append(this.form.element, this.list.element);
     if (fields.task) this.form.task.value = fields.task;
     this.form.about();
     this.list.refresh();
-    if (fields.run) await this.show(fields.run);
-    else this.main.append(el("p", { class: "hint" }, "Choose a task and start, or open a run of this folder."));
     this.book.listen((run, event) => this.heard(run, event), this.closed.signal);
-    this.book.ask();
+    const folder = fields.run || (!fields.task && (await this.book.running("learn")));
+    if (folder) await this.show(folder);
+    else this.main.append(el("p", { class: "hint" }, "Choose a task and start, or open a run of this folder."));
   }
 
   /** @param {string} folder */
@@ -45,6 +45,7 @@ export class LearnScreen {
     const does = { stop: () => this.stop(run), resume: (/** @type {number | null} */ steps) => this.resume(run, steps) };
     this.view = new RunView(this.shell, run, does);
     this.main.replaceChildren(this.view.element);
+    this.element.classList.add("shown");
     read(run, await this.shell.api.post("/api/run", { run: folder }));
     this.view.later();
   }

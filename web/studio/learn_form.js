@@ -2,8 +2,8 @@
  * The form of Learn: what is to be learned, and the settings. Those that matter most are in sight.
  *
  * @typedef {import("./fields.js").Option} Option
- * @typedef {{ name: string, about: string, usage?: string, choices?: Record<string, any>, task?: string }} Named
- * @typedef {{ tasks: Named[], experiments: Named[], learn: Option[] }} Forms
+ * @typedef {{ name: string, about: string, written?: string, choices?: Record<string, any>, task?: string }} Named
+ * @typedef {{ tasks: Named[], experiments: Named[], settings: Option[] }} Forms
  */
 import { messageOf } from "../loom/desk.js";
 import { el, say } from "../loom/dom.js";
@@ -26,9 +26,9 @@ export class LearnForm {
       oninput: () => this.about(),
     });
     this.words = el("p", { class: "soft" });
-    const option = (/** @type {string} */ name) => /** @type {Option} */ (forms.learn.find((one) => one.name === name));
+    const option = (/** @type {string} */ name) => /** @type {Option} */ (forms.settings.find((one) => one.name === name));
     this.fields = new Fields(FIRST.map(option).filter(Boolean));
-    this.more = new Fields(forms.learn.filter(({ name }) => !FIRST.includes(name)));
+    this.more = new Fields(forms.settings.filter(({ name }) => !FIRST.includes(name)));
     this.error = el("p", { class: "error", role: "alert" });
     this.error.hidden = true;
     this.button = el("button", { class: "act main" }, "Start");
@@ -72,4 +72,4 @@ export class LearnForm {
 }
 
 /** @param {Named} task */
-const taskWords = ({ about, usage, name }) => (usage && usage !== name ? `${about}: ${usage}` : about);
+const taskWords = ({ about, written, name }) => (written && written !== name ? `${about}: ${written}` : about);

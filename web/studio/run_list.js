@@ -4,11 +4,9 @@
  * @typedef {import("./shell.js").Shell} Shell
  */
 import { el } from "../loom/dom.js";
-import { RUNNING } from "./job_book.js";
+import { JOBS, RUNNING } from "./job_book.js";
 import { percent, written } from "./ticks.js";
 
-/** @type {Record<string, string[]>} the jobs that make or resume runs of a kind */
-const JOBS = { learn: ["learn", "resume"], discover: ["discover", "resume-discover"] };
 /** @type {Record<string, string>} */
 const SIGNS = { running: "▶", stopping: "◼", failed: "✗" };
 
@@ -54,11 +52,11 @@ export class RunList {
    */
   row(run, state) {
     const href = this.shell.link({ screen: this.kind, run: run.run });
-    const current = run.run === this.opened ? { "aria-current": "true" } : {};
+    const current = run.run === this.opened && "true";
     const words = [run.run, ...this.reached(run), RUNNING.includes(state) || state === "failed" ? state : ""];
     const sign = el("span", { class: `sign ${state}`, "aria-hidden": "true" }, SIGNS[state] ?? "·");
     const about = el("span", { class: "soft" }, words.filter(Boolean).join(" · "));
-    return el("li", {}, el("a", { href, ...current }, sign, el("b", {}, String(run.task ?? run.run)), about));
+    return el("li", {}, el("a", { href, "aria-current": current }, sign, el("b", {}, String(run.task ?? run.run)), about));
   }
 
   /** @param {any} run */

@@ -9,8 +9,7 @@
 import { el } from "../loom/dom.js";
 import { Chart } from "./chart.js";
 import { Film } from "./film.js";
-import { RunHead } from "./run_head.js";
-import { progress } from "./run_head.js";
+import { RunHead, progress } from "./run_head.js";
 import { Samples } from "./samples.js";
 import { percent, written } from "./ticks.js";
 
@@ -40,10 +39,11 @@ export class RunView {
     this.samples = new Samples();
     this.settings = el("dl", { class: "told" });
     const more = el("details", {}, el("summary", {}, "Settings of this run"), this.settings);
-    const charts = el("div", { class: "charts" }, this.loss.element, this.success.element);
+    const charts = el("div", { class: "curves" }, this.loss.element, this.success.element);
     this.element = el("article", { class: "run-view" }, this.head.element, charts, this.kept);
     this.element.append(this.film.element, this.samples.element, more);
     this.due = 0;
+    this.shown = ""; // the links
   }
 
   close() {

@@ -19,13 +19,18 @@ import { el, say } from "../loom/dom.js";
 import { messageOf } from "../loom/desk.js";
 import { fieldsOf, hashOf } from "./address.js";
 import { Api } from "./api.js";
+import { DiscoverScreen } from "./discover.js";
 import { HomeScreen } from "./home.js";
+import { JobBook } from "./job_book.js";
+import { LearnScreen } from "./learn.js";
 import { RunScreen } from "./run.js";
 
 /** @type {Record<string, Kind>} */
 const SCREENS = {
   home: { title: "Home", about: [], make: (shell) => new HomeScreen(shell) },
   run: { title: "Run", about: ["model"], make: (shell) => new RunScreen(shell) },
+  learn: { title: "Learn", about: ["run", "task"], make: (shell) => new LearnScreen(shell) },
+  discover: { title: "Discover", about: ["problem", "run"], make: (shell) => new DiscoverScreen(shell) },
 };
 const SECRET = "handloom-key";
 
@@ -34,6 +39,9 @@ export class Shell {
   constructor(element) {
     this.element = element;
     this.api = new Api(keyFromAddress());
+    this.book = new JobBook(this.api);
+    /** @type {Promise<any> | undefined} */
+    this.asked = undefined;
     this.model = "hello"; // that of the last screen which had one
     /** @type {Screen | undefined} */
     this.screen = undefined;
@@ -68,7 +76,15 @@ export class Shell {
   begin() {
     const [first] = this.home.start.given;
     if (!first) return this.go({ screen: "home" });
-    return this.go({ screen: first.kind === "model" ? "run" : first.kind, model: first.name });
+    if (first.kind === "problem") return this.go({ screen: "discover", problem: first.name });
+    if (first.kind === "model") return this.go({ screen: "run", model: first.name });
+    return this.go({ screen: first.kind, run: first.name });
+  }
+
+  /** What the forms of Learn and Discover ask. */
+  forms() {
+    this.asked ??= this.api.get("/api/forms");
+    return this.asked;
   }
 
   /**

@@ -4,13 +4,16 @@ import re
 from pathlib import Path
 from typing import Any
 
-from handloom.core import HandloomError
 from handloom.runs import Folder
-from handloom.runs.listing import read_run, runs_in
+from handloom.runs.listing import read_run
+from handloom.studio.board import store_of
 from handloom.studio.desk import Studio
+from handloom.studio.form_fields import discover_form, learn_form
+from handloom.studio.home import runs as listed
 from handloom.studio.models import text_of
 
 NAMED = ("model", "best")  # files of a run of learn, beside its kept steps
+RECORDS = "records.jsonl"  # of a run of discover; loop/ledger.py, which writes it, would load Numba
 ABOUT = ("settings", "experiment", "claim", "given", "task", "problem", "seed", "best_known")
 
 
@@ -27,6 +30,7 @@ def open_run(studio: Studio, body: dict[str, Any]) -> dict[str, Any]:
         "steps": run.goal,
         "damaged": run.damaged,
         "lines": folder.lines(),
+        "improved": improved(studio, folder, str(about.get("problem"))),
         "kept": kept(studio, folder.path),
         "named": {name: studio.shown(file) for name in NAMED if (file := folder.path / f"{name}.safetensors").exists()},
     }
@@ -39,11 +43,25 @@ def kept(studio: Studio, path: Path) -> list[dict[str, Any]]:
     return [{"step": step, "file": studio.shown(steps[step])} for step in sorted(steps)]
 
 
+def improved(studio: Studio, folder: Folder, problem: str) -> list[dict[str, Any]]:
+    """The records of a run of discover that were better than all before, as far as the studio's store has them."""
+    lines = folder.lines(RECORDS)
+    kept = {record.key: record for record in store_of(studio).records(problem)} if lines else {}
+    found: list[dict[str, Any]] = []
+    for line in lines:
+        record, origin = kept.get(line["key"]), line["origin"]
+        if record and (not found or record.score > found[-1]["score"]):
+            about = {"construction": record.construction, "origin": origin, "seconds": origin.get("seconds")}
+            found.append({"score": record.score} | about)
+    return found
+
+
 def runs(studio: Studio, body: dict[str, Any]) -> list[dict[str, Any]]:
-    """The runs of one kind below the start folder, the newest first."""
-    try:
-        listed = [run for run in runs_in(studio.folder) if run.kind == body.get("kind", run.kind)]
-    except HandloomError:
-        return []
-    newest = sorted(listed, key=lambda run: run.path.stat().st_mtime, reverse=True)
-    return [run.to_json() | {"run": studio.shown(run.path)} for run in newest]
+    """All runs below the start folder, the newest first."""
+    return listed(studio)
+
+
+def forms(studio: Studio, body: dict[str, Any]) -> dict[str, Any]:
+    """What the forms of Learn and Discover ask, and the Python files that they may name."""
+    named = [one for one in studio.given if one.partition(":")[0].endswith(".py")]
+    return {"learn": learn_form(), "discover": discover_form(), "given": named}
