@@ -154,7 +154,7 @@ export class Board {
     const { boxes } = this.layout;
     const [dx, dy] = ARROWS[event.key] ?? [0, 0];
     if (dx || dy) this.point(next(boxes, this.cursor, dx, dy));
-    else if (event.key === " " || event.key === "Enter") this.turn(Math.max(0, this.cursor));
+    else if (event.key === " " || event.key === "Enter") this.turn((this.cursor = Math.max(0, this.cursor)));
     else if (event.key === "z" || event.key === "Backspace") this.undo();
     else if (this.space.kind === "word" && this.space.elements.includes(event.key)) this.letter(event.key);
     else return;
