@@ -12,7 +12,7 @@ from handloom.discover.loop.report import DiscoveryReport
 from handloom.discover.loop.start import Discovery, begin, reopen
 from handloom.discover.problem import Number
 from handloom.studio.allowed import check_problem, check_run
-from handloom.studio.worker import Halt, Pace, Spec, Tell, given, words
+from handloom.studio.worker import Halt, Pace, Spec, Tell, choices_of, words
 from handloom.view.pages.discovery import discovery_page
 
 LIMITS = ("seconds", "until", "generations")
@@ -26,7 +26,7 @@ def discover(spec: Spec, tell: Tell, halt: Halt) -> None:
     store = words(spec, "store") if spec.get("store") else "records.sqlite"
     out = words(spec, "out") if spec.get("out") else True
     limits: dict[str, Any] = limits_of(spec)
-    search(begin(problem, store=store, folder=out, **limits, **given(spec)), problem, tell, halt)
+    search(begin(problem, store=store, folder=out, **limits, **choices_of(spec)), problem, tell, halt)
 
 
 def resume(spec: Spec, tell: Tell, halt: Halt) -> None:

@@ -33,6 +33,7 @@ Spec = dict[str, Any]
 
 # -P: a file in the current folder, such as json.py, must not be imported in place of a module
 COMMAND = [sys.executable, "-P", "-m", "handloom.studio.worker"]
+SINGLE = {"OPENBLAS_NUM_THREADS": "1"}  # NumPy's threads would wait for the cores that the training is busy on
 LAST_WORDS = 20  # lines of a child's standard error that are kept
 PATIENCE, HURRY = 10.0, 2.0  # seconds that a child has to save and end; and after SIGTERM, before it is killed
 SUBJECTS = ("task", "problem", "model", "run")  # what a job is about, in its spec
@@ -197,7 +198,7 @@ class Jobs:
 def child(folder: Path) -> "subprocess.Popen[str]":
     """A worker that waits for its spec, in that folder."""
     path = [str(Path(handloom.__file__).parent.parent), os.environ.get("PYTHONPATH", "")]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, path))}
+    environment = SINGLE | os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, path))}
     pipe = subprocess.PIPE
     try:
         return subprocess.Popen(

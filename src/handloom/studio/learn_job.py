@@ -15,7 +15,7 @@ from handloom.learn.training import Report, Training
 from handloom.runs.job import best_device
 from handloom.studio.allowed import check_run, check_task
 from handloom.studio.frames import Film
-from handloom.studio.worker import Halt, Pace, Spec, Tell, given, words
+from handloom.studio.worker import Halt, Pace, Spec, Tell, choices_of, words
 from handloom.tasks import Language
 from handloom.tasks.task import Learnable
 
@@ -26,7 +26,7 @@ SHOWN = 40  # samples of an evaluation that are told
 def learn(spec: Spec, tell: Tell, halt: Halt) -> None:
     """A new run."""
     asked = words(spec, "task")
-    name, choices, about = run_of(asked, given(spec))
+    name, choices, about = run_of(asked, choices_of(spec))
     check_task(name, spec["files"])
     training = prepare(name, **{"device": best_device()} | choices)
     out = Path(words(spec, "out")) if spec.get("out") else None

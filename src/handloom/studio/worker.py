@@ -128,7 +128,7 @@ def words(spec: Spec, name: str) -> str:
     return value
 
 
-def given(spec: Spec) -> dict[str, Any]:
+def choices_of(spec: Spec) -> dict[str, Any]:
     """The choices of a spec, as the functions of the other rooms take them. JSON has lists in place of tuples."""
     choices = spec.get("choices") or {}
     if not isinstance(choices, dict):
