@@ -87,11 +87,14 @@ def test_it_listens_on_this_machine_only(server):
     assert server.socket.getsockname()[0] == "127.0.0.1"
     others = {info[4][0] for info in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)} - {"127.0.0.1"}
     for address in others - {one for one in others if one.startswith("127.")}:
-        with pytest.raises(OSError, match=""):
+        with pytest.raises(OSError, match=r"refused|unreachable|timed out"):
             socket.create_connection((address, server.server_port), timeout=2)
 
 
-@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1", "127.0.0.1:1", "127.0.0.1.evil.example:{port}", None, ""])
+HOSTS = ["evil.example", "127.0.0.1", "127.0.0.1:1", "127.0.0.1.evil.example:{port}", None, ""]
+
+
+@pytest.mark.parametrize("host", HOSTS)
 def test_a_name_that_was_made_to_point_here_is_refused(server, host):
     wanted = host and host.format(port=server.server_port)
     for path in ("/", "/api/home"):
@@ -166,7 +169,10 @@ def test_a_body_that_is_not_what_is_asked_for_is_one_line(server, body):
     assert "\n" not in json.loads(answer)["error"]
 
 
-@pytest.mark.parametrize("path", ["/api/nothing", "/../etc/passwd", "/static/studio.js", "/api/model", "//evil.example/"])
+PATHS = ["/api/nothing", "/../etc/passwd", "/static/studio.js", "/api/model", "//evil.example/"]
+
+
+@pytest.mark.parametrize("path", PATHS)
 def test_nothing_else_is_there(server, path):
     assert ask(server, f"GET {path} HTTP/1.1")[0] == 404
 
@@ -225,7 +231,8 @@ def test_a_task_that_is_code_is_run_only_if_the_command_line_named_it(tmp_path):
 
 
 def test_many_requests_of_noise_leave_it_answering(server):
-    for noise in (b"", b"\0" * 100, b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 500):
+    many = b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 500
+    for noise in (b"", b"\0" * 100, b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", many):
         with closing(socket.create_connection(("127.0.0.1", server.server_port), timeout=WAIT)) as connection:
             connection.sendall(noise)
     assert ask(server, "GET /api/home HTTP/1.1")[0] == 200
