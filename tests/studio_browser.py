@@ -98,7 +98,7 @@ class StudioPage:
         """Type into the fields of a form, each by its name or id."""
         for name, value in values.items():
             self.run(
-                "const f = document.querySelector(`.form [name=\"${arguments[0]}\"], .form #${arguments[0]}`);"
+                'const f = document.querySelector(`.form [name="${arguments[0]}"], .form #${arguments[0]}`);'
                 "f.value = arguments[1]; f.dispatchEvent(new Event('input', {bubbles: true}));"
                 "f.dispatchEvent(new Event('change', {bubbles: true}))",
                 name,

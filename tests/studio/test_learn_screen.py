@@ -45,7 +45,6 @@ def lines(path):
     return [json.loads(line) for line in (Path(path) / "metrics.jsonl").read_text().splitlines()]
 
 
-
 def test_a_run_is_started_its_loss_appears_it_is_stopped_saved_and_resumed_to_the_same_bits(page, tmp_path):
     folder = start(page, 20_000)
     page.until_text(STATE, "training")

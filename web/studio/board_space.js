@@ -70,11 +70,12 @@ function rows({ kind, elements, length }, width) {
   const cell = Math.max(26, 10 + 7.4 * longest);
   const tall = 26;
   const across = Math.max(1, Math.min(count, Math.floor((width - 2 * MARGIN) / cell)));
-  const box = (/** @type {number} */ i) => ({ x: MARGIN + cell * (i % across), y: MARGIN + (tall + 3) * Math.floor(i / across) });
+  const left = (/** @type {number} */ i) => MARGIN + cell * (i % across);
+  const top = (/** @type {number} */ i) => MARGIN + (tall + 3) * Math.floor(i / across);
   return {
     width: 2 * MARGIN + cell * across,
     height: 2 * MARGIN + (tall + 3) * Math.ceil(count / across),
-    boxes: Array.from({ length: count }, (_, i) => ({ ...box(i), width: cell - 3, height: tall })),
+    boxes: Array.from({ length: count }, (_, i) => ({ x: left(i), y: top(i), width: cell - 3, height: tall })),
     frames: [],
     vertices: [],
   };

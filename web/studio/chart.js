@@ -1,6 +1,6 @@
 /**
- * A chart of values over the steps of a run, on a canvas: lines, a crosshair with the values at a step, and a scale that
- * is linear or logarithmic.
+ * A chart of values over the steps of a run, on a canvas: lines, a crosshair with the values at a step, and a linear or
+ * logarithmic scale.
  *
  * @typedef {{ x: number, y: number }} Point
  *
@@ -42,11 +42,11 @@ export class Chart {
     this.values = form.series.map(() => el("b"));
     this.scale = el("button", { class: "chip", "aria-pressed": "false", onclick: () => this.turn() }, "log");
     this.scale.hidden = Boolean(form.range);
-    this.where = el("span", { class: "soft" });
+    this.title = el("strong", {}, form.title);
     const legend = form.series.map(({ name, look, dashed }, i) =>
       el("span", { class: `key ${look}${dashed ? " dashed" : ""}` }, el("i"), `${name} `, this.values[i]),
     );
-    const head = el("figcaption", {}, el("strong", {}, form.title), ...legend, this.where, this.scale);
+    const head = el("figcaption", {}, this.title, ...legend, this.scale);
     this.element = el("figure", { class: "chart" }, head, this.canvas);
     this.canvas.addEventListener("pointermove", (event) => this.point(this.stepAt(event.offsetX)));
     this.canvas.addEventListener("pointerleave", () => this.point(undefined));
@@ -217,7 +217,8 @@ export class Chart {
     }
     const words = found.map((point) => (point ? this.form.show(point.y) : "–"));
     words.forEach((word, i) => say(this.values[i], word));
-    say(this.where, step === undefined ? "" : `${this.form.over ?? "step"} ${written(step)}`);
+    const { title, over = "step" } = this.form;
+    say(this.title, step === undefined ? title : `${title} at ${over} ${written(step)}`);
     const told = this.form.series.map(({ name }, i) => `${name} ${words[i]}`);
     this.canvas.setAttribute("aria-label", `${this.form.title}: ${told.join(", ")}`);
   }

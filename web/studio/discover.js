@@ -37,7 +37,7 @@ export class DiscoverScreen {
     const run = fields.run || (!fields.problem && (await this.book.running("discover")));
     if (run) await this.showRun(run);
     else if (fields.problem) await this.show(fields.problem, undefined);
-    else this.main.append(el("p", { class: "hint" }, "Choose a problem and start, or draw on its board."));
+    else this.main.append(el("p", { class: "start-here" }, "Choose a problem and start, or draw on its board."));
   }
 
   /** @param {string} folder */
@@ -71,7 +71,8 @@ export class DiscoverScreen {
    */
   nameOf(problem) {
     const [stem, rest] = problem.split(/:(.*)/s);
-    const file = this.given?.find((/** @type {string} */ one) => one.replace(/\.py(:.*)?$/, "").split("/").at(-1) === stem);
+    const stemOf = (/** @type {string} */ one) => one.replace(/\.py(:.*)?$/, "").split("/").at(-1);
+    const file = this.given?.find((/** @type {string} */ one) => stemOf(one) === stem);
     return file ? `${file.replace(/\.py:.*$/, ".py")}${rest ? `:${rest}` : ""}` : problem;
   }
 

@@ -30,7 +30,8 @@ export class DiscoverForm {
     this.error.hidden = true;
     this.button = el("button", { class: "act main" }, "Start");
     const look = el("button", { type: "button", class: "act", onclick: () => does.look(this.name) }, "Show the board");
-    const subject = el("div", { class: "subject" }, el("label", { for: "problem" }, "problem"), this.choice, this.words);
+    const label = el("label", { for: "problem" }, "problem");
+    const subject = el("div", { class: "subject" }, label, this.choice, this.words);
     const folded = el("details", {}, el("summary", {}, "more settings"), this.more.element);
     const buttons = el("div", { class: "buttons" }, this.button, look);
     this.element = el("form", { class: "form", onsubmit: (event) => this.submit(event) }, el("h2", {}, "New search"));
@@ -57,12 +58,14 @@ export class DiscoverForm {
    * @param {string} text
    */
   set name(text) {
-    const known = this.problems.find(({ name }) => name === text) ?? this.problems.find(({ name }) => text.startsWith(`${name}:`));
+    const whole = this.problems.find(({ name }) => name === text);
+    const known = whole ?? this.problems.find(({ name }) => text.startsWith(`${name}:`));
     if (!known) return;
     this.choice.value = known.name;
     this.choose();
     const rest = text.slice(known.name.length + 1);
-    this.parameters?.fill(Object.fromEntries(rest.split(/,(?=[a-z_]+=)/).map((pair) => pair.split(/=(.*)/s).slice(0, 2))));
+    const pairs = rest.split(/,(?=[a-z_]+=)/).map((pair) => pair.split(/=(.*)/s).slice(0, 2));
+    this.parameters?.fill(Object.fromEntries(pairs));
   }
 
   /** @param {SubmitEvent} event */

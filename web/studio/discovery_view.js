@@ -13,7 +13,7 @@ import { DrawPanel, beside } from "./draw_panel.js";
 import { lasting, written } from "./ticks.js";
 
 /** @type {Record<string, string>} */
-const STATES = { running: "searching", stopping: "stopping, saving", done: "done", stopped: "stopped, saved", failed: "failed" };
+const STATES = { running: "searching", stopping: "stopping, saving", stopped: "stopped, saved" };
 const THUMB = 132; // pixels
 
 export class DiscoveryView {
@@ -32,7 +32,8 @@ export class DiscoveryView {
     this.state = el("span", { class: "state", role: "status" });
     this.stop = el("button", { class: "act", onclick: does.stop }, "Stop");
     this.seconds = el("input", { inputmode: "decimal", size: 5, placeholder: "60", "aria-label": "seconds" });
-    const resume = el("button", { class: "act", onclick: () => does.resume(Number(this.seconds.value) || 60) }, "Resume");
+    const again = () => does.resume(Number(this.seconds.value) || 60);
+    const resume = el("button", { class: "act", onclick: again }, "Resume");
     this.again = el("span", { class: "again" }, resume, el("label", {}, " for ", this.seconds, " s"));
     this.progress = el("p", { class: "soft pace" });
     this.bar = el("div", { class: "progress" }, el("i"));
@@ -52,13 +53,14 @@ export class DiscoveryView {
   head() {
     const { problem, about, source, best_known: known } = this.problem;
     const title = el("div", { class: "title" }, el("h1", {}, problem), this.state, this.stop, this.again);
-    const words = el("p", { class: "soft" }, about, known !== null && source ? `. Best known: ${written(known)}, ${source}` : "");
+    const from = known !== null && source ? `. Best known: ${written(known)}, ${source}` : "";
+    const words = el("p", { class: "soft" }, about, from);
     const verdict = el("div", { class: "verdict" }, this.number, this.badge);
     return el("header", { class: "run-head" }, title, words, verdict, this.bar, this.progress, this.message);
   }
 
   middle() {
-    if (!this.problem.space.elements) return el("p", { class: "hint" }, "This problem is too large for a board.");
+    if (!this.problem.space.elements) return el("p", { class: "start-here" }, "This problem is too large for a board.");
     this.picture = new Board(this.problem.space);
     this.draw = new DrawPanel(this.shell, this.problem, (records) => this.showRecords(records));
     this.first = el("section", { class: "best" }, el("h3", {}, "Best"), this.picture.element);
@@ -112,7 +114,8 @@ export class DiscoveryView {
     const now = run?.now;
     const share = now?.limit ? Math.min(1, now.seconds / now.limit) : 0;
     /** @type {HTMLElement} */ (this.bar.firstChild).style.width = `${100 * share}%`;
-    say(this.progress, run ? (running && now ? words(now) : [run.end?.text, run.folder].filter(Boolean).join(" · ")) : "");
+    const still = [run?.end?.text, run?.folder].filter(Boolean).join(" · ");
+    say(this.progress, running && now ? words(now) : still);
     const failed = run?.end?.type === "error" && !running;
     say(this.message, failed ? run?.end.message : "");
     this.message.hidden = !failed;
@@ -122,15 +125,18 @@ export class DiscoveryView {
   showLog(improved) {
     const known = this.problem.best_known;
     const points = improved.map(({ seconds, score }) => ({ x: seconds ?? 0, y: score }));
+    const end = points.at(-1);
     this.chart.element.hidden = points.length < 2;
-    const last = this.run?.now?.seconds ?? 0;
-    const until = points.length && last > points[points.length - 1].x ? [{ x: last, y: points[points.length - 1].y }] : [];
-    const level = known !== null && points.length ? [{ x: 0, y: known }, { x: Math.max(last, points.at(-1)?.x ?? 0), y: known }] : [];
-    this.chart.show([stairs([...points, ...until]), level], 0);
-    each(this.log, [...improved].reverse(), () => el("li", {}, el("b"), el("span"), el("span", { class: "soft" })), (row, one) => {
-      say(row.children[0], written(one.score, 8));
-      say(row.children[1], one.seconds === null || one.seconds === undefined ? "" : `${one.seconds.toFixed(1)} s`);
-      say(row.children[2], origin(one.origin));
+    if (end && points.length > 1) {
+      const last = Math.max(this.run?.now?.seconds ?? 0, end.x);
+      const level = known === null ? [] : [0, last].map((x) => ({ x, y: known }));
+      this.chart.show([stairs([...points, { x: last, y: end.y }]), level], 0);
+    }
+    const row = () => el("li", {}, el("b"), el("span"), el("span", { class: "soft" }));
+    each(this.log, [...improved].reverse(), row, (item, { score, seconds, origin: from }) => {
+      say(item.children[0], written(score, 8));
+      say(item.children[1], Number.isFinite(seconds) ? `${seconds.toFixed(1)} s` : "");
+      say(item.children[2], origin(from));
     });
   }
 
@@ -147,7 +153,8 @@ export class DiscoveryView {
   /** @param {any} record */
   card(record) {
     const { space } = this.problem;
-    const words = [el("b", {}, written(record.score, 8)), el("span", { class: "soft" }, `record ${record.record}, ${record.origin}`)];
+    const about = el("span", { class: "soft" }, `record ${record.record}, ${record.origin}`);
+    const words = [el("b", {}, written(record.score, 8)), about];
     if (!space.elements) return el("div", { class: "card" }, ...words);
     const board = new Board(space, undefined, THUMB);
     this.thumbs.push(board);

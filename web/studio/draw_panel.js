@@ -30,14 +30,17 @@ export class DrawPanel {
     this.verdict = el("p", { class: "verdict", role: "status" }, this.score, " ", this.word);
     this.sets = el("ul", { class: "offending" });
     this.note = el("p", { class: "note", role: "status" });
-    const button = (/** @type {string} */ name, /** @type {() => void} */ act) => el("button", { class: "chip", onclick: act }, name);
+    const button = (/** @type {string} */ name, /** @type {() => void} */ act) =>
+      el("button", { class: "chip", onclick: act }, name);
     this.undo = button("undo", () => this.board.undo());
     this.from = button("start from the best", () => this.start());
     this.keeper = el("button", { class: "act", onclick: () => this.keep() }, "Keep");
-    const tools = el("div", { class: "tools" }, this.undo, button("clear", () => this.board.clear()), this.from, this.keeper);
+    const clear = button("clear", () => this.board.clear());
+    const tools = el("div", { class: "tools" }, this.undo, clear, this.from, this.keeper);
     const how = HOW[/** @type {keyof typeof HOW} */ (problem.space.kind)];
     const head = el("h3", {}, "Board ", el("span", { class: "soft" }, how));
-    this.element = el("section", { class: "draw" }, head, this.board.element, this.verdict, this.sets, tools, this.note);
+    this.element = el("section", { class: "draw" }, head, this.board.element, this.verdict, this.sets);
+    this.element.append(tools, this.note);
     this.asking = this.again = false;
     this.ask();
   }
@@ -90,15 +93,15 @@ export class DrawPanel {
     say(this.score, legal ? `✓ ${written(score ?? 0)}` : `✗ ${chosen === null ? "" : written(chosen)}`);
     const far = known === null ? "legal" : beside(score ?? 0, known);
     say(this.word, !legal ? `not legal: ${reason}` : chosen === 0 ? "nothing is chosen" : far);
-    const names = offending.map((set) => set.map((i) => nameOf(space, i)).join(" "));
-    const items = names.map((name, i) => {
-      const one = el("li", { tabindex: 0 }, `✗ ${name}`);
-      for (const [on, sets] of /** @type {[string, number[][]][]} */ ([["pointerenter", [offending[i]]], ["pointerleave", offending], ["focus", [offending[i]]], ["blur", offending]]))
-        one.addEventListener(on, () => this.board.blame(sets));
-      return one;
+    const all = () => this.board.blame(offending);
+    const items = offending.map((set) => {
+      const alone = () => this.board.blame([set]);
+      const name = set.map((i) => nameOf(space, i)).join(" ");
+      const hovers = { onpointerenter: alone, onpointerleave: all, onfocus: alone, onblur: all };
+      return el("li", { tabindex: 0, ...hovers }, `✗ ${name}`);
     });
     this.sets.replaceChildren(...items, ...(more ? [el("li", { class: "soft" }, "and more")] : []));
-    this.sets.hidden = names.length < 2;
+    this.sets.hidden = items.length < 2;
   }
 
   async keep() {
@@ -139,6 +142,6 @@ const HOW = {
  */
 export function beside(score, known) {
   if (score === known) return `equals the best known value, ${written(known)}`;
-  const far = written(Math.abs(score - known), 6);
-  return score > known ? `${far} above the best known value, ${written(known)}: would be new` : `${far} below the best known value, ${written(known)}`;
+  const far = `${written(Math.abs(score - known), 6)} ${score > known ? "above" : "below"} the best known value`;
+  return `${far}, ${written(known)}${score > known ? ": would be new" : ""}`;
 }

@@ -1,6 +1,6 @@
 /**
- * The fields of a form, made of what Python says of each option: its default, its limits, its help. A field that is left
- * empty is not sent, so that the default, or what an experiment chooses, holds.
+ * The fields of a form, made of what Python says of each option: its default, its limits, its help. A field that is
+ * left empty is not sent, so that the default, or what an experiment chooses, holds.
  *
  * @typedef {object} Option
  * @property {string} name
@@ -57,13 +57,14 @@ export class Fields {
   suggest(values) {
     this.options.forEach((option, i) => {
       const field = this.inputs[i];
-      if (field instanceof HTMLInputElement) field.placeholder = words(values[option.name] ?? (option.written || option.default));
+      const now = values[option.name] ?? (option.written || option.default);
+      if (field instanceof HTMLInputElement) field.placeholder = words(now);
     });
   }
 }
 
 /** @param {any} value */
-const words = (value) => (value === null || value === undefined ? "" : Array.isArray(value) ? value.join(", ") : String(value));
+const words = (value) => (Array.isArray(value) ? value.join(", ") : String(value ?? ""));
 
 /** @param {Option} option */
 function input({ name, default: given, about, kind, choices, written }) {
@@ -71,10 +72,12 @@ function input({ name, default: given, about, kind, choices, written }) {
   if (options.length) {
     const now = kind === "bool" ? (given ? "yes" : "no") : given;
     const empty = el("option", { value: "" }, words(now));
-    return el("select", { name, title: about }, empty, ...options.filter((one) => one !== now).map((one) => el("option", {}, one)));
+    const others = options.filter((one) => one !== now).map((one) => el("option", {}, one));
+    return el("select", { name, title: about }, empty, ...others);
   }
   const mode = kind === "int" ? "numeric" : kind === "float" ? "decimal" : "text";
-  return el("input", { name, title: about, placeholder: words(written || given), inputmode: mode, autocomplete: "off" });
+  const placeholder = words(written || given);
+  return el("input", { name, title: about, placeholder, inputmode: mode, autocomplete: "off" });
 }
 
 /**

@@ -29,7 +29,8 @@ export class Film {
     /** @type {Uint32Array | undefined} */
     this.shades = undefined;
     this.play = el("button", { class: "chip", onclick: () => this.toggle() }, "play");
-    this.scrub = el("input", { type: "range", min: 0, max: 0, value: 0, "aria-label": "frame", oninput: () => this.go() });
+    const range = { type: "range", min: 0, max: 0, value: 0, "aria-label": "frame" };
+    this.scrub = el("input", { ...range, oninput: () => this.go() });
     this.step = el("output", { class: "soft" });
     this.grid = el("div", { class: "heads" });
     this.name = el("strong");
@@ -98,9 +99,12 @@ export class Film {
     if (!frame || !this.element.isConnected) return;
     this.scrub.value = String(this.at);
     say(this.step, `step ${written(frame.step)}`);
-    const names = Array.from({ length: frame.layers * frame.heads }, (_, i) => [Math.floor(i / frame.heads), i % frame.heads]);
-    this.grid.style.setProperty("--heads", String(frame.heads));
-    each(this.grid, names, (i) => this.small(i), (button, name, i) => this.drawSmall(button, name, i, frame));
+    const { layers, heads } = frame;
+    const names = Array.from({ length: layers * heads }, (_, i) => [Math.floor(i / heads), i % heads]);
+    this.grid.style.setProperty("--heads", String(heads));
+    const show = (/** @type {HTMLButtonElement} */ button, /** @type {number[]} */ name, /** @type {number} */ i) =>
+      this.drawSmall(button, name, i, frame);
+    each(this.grid, names, (i) => this.small(i), show);
     this.drawLarge(frame);
   }
 

@@ -36,17 +36,23 @@ export class LearnScreen {
     this.book.listen((run, event) => this.heard(run, event), this.closed.signal);
     const folder = fields.run || (!fields.task && (await this.book.running("learn")));
     if (folder) await this.show(folder);
-    else this.main.append(el("p", { class: "hint" }, "Choose a task and start, or open a run of this folder."));
+    else this.main.append(el("p", { class: "start-here" }, "Choose a task and start, or open a run of this folder."));
   }
 
   /** @param {string} folder */
   async show(folder) {
     const run = this.book.run(folder);
-    const does = { stop: () => this.stop(run), resume: (/** @type {number | null} */ steps) => this.resume(run, steps) };
+    const resume = (/** @type {number | null} */ steps) => this.resume(run, steps);
+    const does = { stop: () => this.stop(run), resume };
     this.view = new RunView(this.shell, run, does);
     this.main.replaceChildren(this.view.element);
     this.element.classList.add("shown");
-    read(run, await this.shell.api.post("/api/run", { run: folder }));
+    const found = await this.shell.api.post("/api/run", { run: folder });
+    read(run, found);
+    this.view.later();
+    if (run.frames.length || run.isRunning || !found.kept.length) return;
+    const frames = await this.shell.api.post("/api/film", { run: folder });
+    for (const frame of frames) run.hear({ ...frame, type: "frame", id: 0 });
     this.view.later();
   }
 

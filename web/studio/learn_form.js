@@ -20,14 +20,14 @@ export class LearnForm {
     this.forms = forms;
     this.start = start;
     const names = [...forms.tasks, ...forms.experiments];
-    const list = el("datalist", { id: "tasks" }, ...names.map(({ name, about }) => el("option", { value: name }, about)));
+    const options = names.map(({ name, about }) => el("option", { value: name }, about));
+    const list = el("datalist", { id: "tasks" }, ...options);
     this.task = el("input", {
       ...{ id: "task", list: "tasks", placeholder: "s[3]==s[7]", autocomplete: "off", spellcheck: "false" },
       oninput: () => this.about(),
     });
     this.words = el("p", { class: "soft" });
-    const option = (/** @type {string} */ name) => /** @type {Option} */ (forms.settings.find((one) => one.name === name));
-    this.fields = new Fields(FIRST.map(option).filter(Boolean));
+    this.fields = new Fields(FIRST.flatMap((name) => forms.settings.filter((one) => one.name === name)));
     this.more = new Fields(forms.settings.filter(({ name }) => !FIRST.includes(name)));
     this.error = el("p", { class: "error", role: "alert" });
     this.error.hidden = true;
@@ -46,7 +46,8 @@ export class LearnForm {
     const named = tasks.find(({ name }) => name === text.split(":")[0]);
     const rule = /[=<>]/.test(text) && !named;
     const hint = "A rule such as s[3]==s[7], a task with parameters, a text file, or an experiment.";
-    say(this.words, experiment?.about ?? (named ? taskWords(named) : rule ? "Strings of 0 and 1 that the rule allows." : hint));
+    const strings = "Strings of 0 and 1 that the rule allows.";
+    say(this.words, experiment?.about ?? (named ? taskWords(named) : rule ? strings : hint));
     for (const fields of [this.fields, this.more]) fields.suggest(experiment?.choices ?? {});
   }
 

@@ -10,7 +10,7 @@ import { el, say } from "../loom/dom.js";
 import { lasting, written } from "./ticks.js";
 
 /** @type {Record<string, string>} */
-const STATES = { running: "training", stopping: "stopping, saving", done: "done", stopped: "stopped, saved", failed: "failed" };
+const STATES = { running: "training", stopping: "stopping, saving", stopped: "stopped, saved" };
 
 export class RunHead {
   /** @param {Does} does */

@@ -56,7 +56,8 @@ export class RunList {
     const words = [run.run, ...this.reached(run), RUNNING.includes(state) || state === "failed" ? state : ""];
     const sign = el("span", { class: `sign ${state}`, "aria-hidden": "true" }, SIGNS[state] ?? "·");
     const about = el("span", { class: "soft" }, words.filter(Boolean).join(" · "));
-    return el("li", {}, el("a", { href, "aria-current": current }, sign, el("b", {}, String(run.task ?? run.run)), about));
+    const title = el("b", {}, String(run.task ?? run.run));
+    return el("li", {}, el("a", { href, "aria-current": current }, sign, title, about));
   }
 
   /** @param {any} run */

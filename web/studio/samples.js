@@ -34,7 +34,9 @@ export class Samples {
     const key = (/** @type {string} */ mark) =>
       el("span", {}, el("span", { class: `sign ${mark}` }, MARKS[mark][0]), ` ${MARKS[mark][1]}`);
     const ruled = samples.some(({ marked }) => marked?.length);
-    this.legend.replaceChildren(...there.map(key), ...(ruled ? [el("span", {}, el("u", {}, "1"), " read by the rule")] : []));
+    const underlined = el("span", {}, el("u", {}, "1"), " read by the rule");
+    this.legend.replaceChildren(...there.map(key), ...(ruled ? [underlined] : []));
+    this.list.style.columnWidth = `${4 + 0.55 * Math.max(0, ...samples.map(({ text }) => text.length))}rem`;
     this.list.replaceChildren(...samples.map(row));
   }
 }
@@ -44,6 +46,7 @@ function row({ text, mark, marked = [] }) {
   const [sign, meaning] = MARKS[mark] ?? ["·", mark];
   const places = new Set(marked);
   const parts = [...text].map((letter, i) => (places.has(i) ? el("u", {}, letter) : letter));
-  const look = el("span", { class: `sign ${mark}`, title: meaning }, sign, el("span", { class: "hidden" }, ` ${meaning} `));
+  const aloud = el("span", { class: "hidden" }, ` ${meaning} `);
+  const look = el("span", { class: `sign ${mark}`, title: meaning }, sign, aloud);
   return el("li", { class: mark }, look, el("code", {}, ...parts));
 }

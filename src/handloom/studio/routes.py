@@ -29,6 +29,7 @@ ROUTES: dict[str, Call] = {
     "POST /api/jobs/halt": later("job_routes:halt"),
     "GET /api/runs": later("run_log:runs"),
     "POST /api/run": later("run_log:open_run"),
+    "POST /api/film": later("run_log:film"),
     "GET /api/forms": later("run_log:forms"),
     "POST /api/problem": later("board:open_problem"),
     "POST /api/score": later("board:score"),
