@@ -20,7 +20,10 @@ import { messageOf } from "../loom/desk.js";
 import { fieldsOf, hashOf } from "./address.js";
 import { Api } from "./api.js";
 import { CompareScreen } from "./compare.js";
+import { DiscoverScreen } from "./discover.js";
 import { HomeScreen } from "./home.js";
+import { JobBook } from "./job_book.js";
+import { LearnScreen } from "./learn.js";
 import { Models, picker } from "./picker.js";
 import { RunScreen } from "./run.js";
 import { TextScreen } from "./text.js";
@@ -30,6 +33,8 @@ const SCREENS = {
   home: { title: "Home", about: [], make: (shell) => new HomeScreen(shell) },
   run: { title: "Run", about: ["model"], make: (shell) => new RunScreen(shell) },
   text: { title: "Text", about: ["model"], make: (shell) => new TextScreen(shell) },
+  learn: { title: "Learn", about: ["run", "task"], make: (shell) => new LearnScreen(shell) },
+  discover: { title: "Discover", about: ["problem", "run"], make: (shell) => new DiscoverScreen(shell) },
   compare: { title: "Compare", about: ["model", "beside"], make: (shell) => new CompareScreen(shell) },
 };
 const SECRET = "handloom-key";
@@ -40,6 +45,9 @@ export class Shell {
     this.element = element;
     this.api = new Api(keyFromAddress());
     this.models = /** @type {Models} */ (/** @type {unknown} */ (undefined)); // known when it has started
+    this.book = new JobBook(this.api);
+    /** @type {Promise<any> | undefined} */
+    this.asked = undefined;
     this.model = "hello"; // that of the last screen which had one
     /** @type {Screen | undefined} */
     this.screen = undefined;
@@ -81,7 +89,15 @@ export class Shell {
     if (!first) return this.go({ screen: "home" });
     if (first.kind === "model" && second?.kind === "model")
       return this.go({ screen: "compare", model: first.name, beside: second.name });
-    return this.go({ screen: first.kind === "model" ? "run" : first.kind, model: first.name });
+    if (first.kind === "problem") return this.go({ screen: "discover", problem: first.name });
+    if (first.kind === "model") return this.go({ screen: "run", model: first.name });
+    return this.go({ screen: first.kind, run: first.name });
+  }
+
+  /** What the forms of Learn and Discover ask. */
+  forms() {
+    this.asked ??= this.api.get("/api/forms");
+    return this.asked;
   }
 
   /**

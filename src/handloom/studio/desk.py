@@ -27,8 +27,8 @@ class Studio:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "folder", self.folder.resolve())
-        object.__setattr__(self, "jobs", Jobs(self.events, files=self.files))
         object.__setattr__(self, "certificates", Certificates(self.events))
+        object.__setattr__(self, "jobs", Jobs(self.events, files=self.files, folder=self.folder))
 
     jobs: Jobs = field(init=False)
     certificates: Certificates = field(init=False)

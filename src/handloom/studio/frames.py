@@ -7,11 +7,12 @@ is measured, and the next frame waits until the film has taken no more than its 
 import math
 import time
 from base64 import b64encode
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from handloom.core import HandloomError, reference
+from handloom.core import Config, HandloomError, Model, reference
 from handloom.core.arrays import Array
 from handloom.learn.learner import Learner
 from handloom.learn.training import Training
@@ -42,24 +43,24 @@ class Film:
         if not self.ids or step == self.shown:
             return
         self.shown = step
-        try:
-            found = self.patterns()
-        except HandloomError:
-            return
-        vocab = self.training.learner.vocab
-        tokens = [vocab.tokens[i] for i in self.ids]
-        layers, heads, size = found.shape[:3]
-        data = b64encode(as_bytes(found)).decode()
-        self.tell("frame", step=step, tokens=tokens, layers=layers, heads=heads, size=size, data=data)
-
-    def patterns(self) -> Array:
-        """What every head attends to: (layers, H, T, T)."""
         training, learner = self.training, self.training.learner
         assert isinstance(learner, Learner)
-        model = learner.model(training.trainer.arrays(), {})
-        with np.errstate(all="ignore"):
-            trace: Any = reference.forward(model, self.ids, want=["*.pattern"], dtype=np.float32)[1]
-        return np.stack([trace[f"{i}.pattern"] for i in range(model.config.layers)])
+        try:
+            found = frame(learner.model(training.trainer.arrays(), {}), self.ids)
+        except HandloomError:
+            return
+        self.tell("frame", step=step, **found)
+
+
+def frame(model: Model, ids: Sequence[int]) -> dict[str, Any]:
+    """What every head of a model attends to on an input, as a page draws it."""
+    with np.errstate(all="ignore"):
+        trace: Any = reference.forward(model, ids, want=["*.pattern"], dtype=np.float32)[1]
+    found = np.stack([trace[f"{i}.pattern"] for i in range(model.config.layers)])  # (layers, H, T, T)
+    layers, heads, size = found.shape[:3]
+    data = b64encode(as_bytes(found)).decode()
+    tokens = [model.vocab.tokens[i] for i in ids]
+    return {"tokens": tokens, "layers": layers, "heads": heads, "size": size, "data": data}
 
 
 def as_bytes(patterns: Array) -> bytes:
@@ -75,6 +76,10 @@ def input_of(training: Training) -> list[int]:
         return []
     strings = training.held_out if len(training.held_out) else training.strings
     asked, answer = strings.row(0)
-    config = learner.config
+    return fitting(learner.config, (*asked, *answer))
+
+
+def fitting(config: Config, ids: Sequence[int]) -> list[int]:
+    """An input without its last token, which nothing is predicted from, as far as it fits into a frame."""
     fits = math.isqrt(MOST_BYTES // (config.layers * config.heads))
-    return [int(i) for i in (*asked, *answer)][:-1][: max(1, min(config.block, fits))]
+    return [int(i) for i in ids][:-1][: max(1, min(config.block, fits))]

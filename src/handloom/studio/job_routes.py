@@ -48,13 +48,13 @@ def jobs(studio: Studio, body: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def checked(studio: Studio, body: dict[str, Any]) -> dict[str, Any]:
-    """A spec in which every path is one that the studio may open, written whole."""
+    """A spec in which every path is one that the studio may open, from the start folder on."""
     spec = {name: value for name, value in body.items() if name not in OURS}
     for name in PLACES:
         if isinstance(place := spec.get(name), str) and place:
-            spec[name] = str(studio.place(place))
+            spec[name] = studio.shown(studio.place(place))
     if isinstance(model := spec.get("model"), str) and model and not is_program(model):
-        spec["model"] = str(studio.place(model))
+        spec["model"] = studio.shown(studio.place(model))
     for name in ("task", "problem"):
         if isinstance(given := spec.get(name), str) and (file := users_file(given)):
             studio.place(str(file[0]))

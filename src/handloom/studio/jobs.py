@@ -95,10 +95,18 @@ class Job:
 
 class Jobs:
     """The jobs of a studio. `most` may run at once. `files` are the Python files that a job may run, as a task or a
-    problem: those that the studio's user has named, and no others, whatever a spec says."""
+    problem: those that the studio's user has named, and no others, whatever a spec says. Paths in a spec, and those
+    that a job tells, start at the `folder`."""
 
-    def __init__(self, events: Events, most: int = 2, files: Sequence[str | os.PathLike[str]] = ()) -> None:
+    def __init__(
+        self,
+        events: Events,
+        most: int = 2,
+        files: Sequence[str | os.PathLike[str]] = (),
+        folder: str | os.PathLike[str] = ".",
+    ) -> None:
         self.events, self.most, self.files = events, most, [str(Path(file).absolute()) for file in files]
+        self.folder = Path(folder).absolute()
         self.jobs: dict[int, Job] = {}
         self.lock = threading.RLock()
         self.closed = False
@@ -115,7 +123,7 @@ class Jobs:
                 raise HandloomError(
                     f"{len(running)} jobs are running (expected up to {self.most} at once); stop one, or wait"
                 )
-            job = Job(len(self.jobs) + 1, spec, child())
+            job = Job(len(self.jobs) + 1, spec, child(self.folder))
             self.jobs[job.id] = job
         job.tell(json.dumps(spec | {"files": self.files}))
         job.readers = [threading.Thread(target=read, args=(job,), daemon=True) for read in (self.follow, self.listen)]
@@ -187,15 +195,15 @@ class Jobs:
             job.words.extend(line.strip() for line in lines if line.strip())
 
 
-def child() -> "subprocess.Popen[str]":
-    """A worker that waits for its spec."""
+def child(folder: Path) -> "subprocess.Popen[str]":
+    """A worker that waits for its spec, in that folder."""
     path = [str(Path(handloom.__file__).parent.parent), os.environ.get("PYTHONPATH", "")]
     environment = SINGLE | os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, path))}
     pipe = subprocess.PIPE
     try:
         return subprocess.Popen(
             COMMAND, stdin=pipe, stdout=pipe, stderr=pipe, text=True, encoding="utf-8", errors="replace",
-            env=environment,
+            env=environment, cwd=folder,
         )  # fmt: skip
     except OSError as error:
         raise HandloomError(f"the job cannot start: {error.strerror}; end some programs") from error

@@ -32,4 +32,11 @@ ROUTES: dict[str, Call] = {
     "GET /api/jobs": later("job_routes:jobs"),
     "POST /api/jobs": later("job_routes:start"),
     "POST /api/jobs/halt": later("job_routes:halt"),
+    "GET /api/runs": later("run_log:runs"),
+    "POST /api/run": later("run_log:open_run"),
+    "POST /api/film": later("run_log:film"),
+    "GET /api/forms": later("run_log:forms"),
+    "POST /api/problem": later("board:open_problem"),
+    "POST /api/score": later("board:score"),
+    "POST /api/keep": later("board:keep"),
 }

@@ -68,6 +68,22 @@ def import_constructions(
     return Imported(new, len(kept) - len(new), refused)
 
 
+def import_one(problem: Problem, construction: Construction, store: Store, file: str) -> Record:
+    """Verify a construction that somebody has made, and keep it. `file` says where it is from. One that the store has
+    already, in this form or another, raises an error."""
+    from handloom.discover.search.canonical import form_of
+
+    store.check_same(problem)
+    key = form_of(problem)(construction)
+    record = store.add(problem, construction, ORIGIN | {"file": file, "said": {}}, key)
+    if record is None:
+        same = store.find(problem, key)
+        exact = problem.space.read(same.construction) == construction
+        how = "" if exact else ", which is the same up to symmetry"
+        raise HandloomError(f"{problem}: the construction is record {same.id} already{how}; change it")
+    return record
+
+
 def offers_in(path: Path, asked: Asked) -> list[Offer]:
     """The constructions in a file, each with its problem: the one asked for, or the one that the file names."""
     given = problem_named(asked) if isinstance(asked, str) else asked

@@ -1,0 +1,70 @@
+/**
+ * The runs of one kind: those at work, and those of the folder, each a link.
+ *
+ * @typedef {import("./shell.js").Shell} Shell
+ */
+import { el } from "../loom/dom.js";
+import { JOBS, RUNNING } from "./job_book.js";
+import { percent, written } from "./ticks.js";
+
+/** @type {Record<string, string>} */
+const SIGNS = { running: "▶", stopping: "◼", failed: "✗" };
+
+export class RunList {
+  /**
+   * @param {Shell} shell
+   * @param {string} kind
+   * @param {string} [open] the run that is shown
+   */
+  constructor(shell, kind, open) {
+    this.shell = shell;
+    this.kind = kind;
+    this.opened = open;
+    this.list = el("ul");
+    this.element = el("section", { class: "run-list" }, el("h2", {}, "Runs"), this.list);
+    this.asking = false;
+  }
+
+  async refresh() {
+    if (this.asking) return;
+    this.asking = true;
+    try {
+      this.runs = await this.shell.api.get("/api/runs");
+    } finally {
+      this.asking = false;
+    }
+    this.show();
+  }
+
+  show() {
+    const jobs = this.shell.book.of(JOBS[this.kind]);
+    const runs = (this.runs ?? []).filter((/** @type {any} */ run) => run.kind === this.kind);
+    const stateOf = (/** @type {string} */ folder) => jobs.find((job) => job.folder === folder)?.state ?? "";
+    const first = (/** @type {any} */ run) => (RUNNING.includes(stateOf(run.run)) ? 0 : 1);
+    const sorted = [...runs].sort((a, b) => first(a) - first(b));
+    this.list.replaceChildren(...sorted.map((run) => this.row(run, stateOf(run.run))));
+    this.element.hidden = !sorted.length;
+  }
+
+  /**
+   * @param {any} run
+   * @param {string} state
+   */
+  row(run, state) {
+    const href = this.shell.link({ screen: this.kind, run: run.run });
+    const current = run.run === this.opened && "true";
+    const words = [run.run, ...this.reached(run), RUNNING.includes(state) || state === "failed" ? state : ""];
+    const sign = el("span", { class: `sign ${state}`, "aria-hidden": "true" }, SIGNS[state] ?? "·");
+    const about = el("span", { class: "soft" }, words.filter(Boolean).join(" · "));
+    const title = el("b", {}, String(run.task ?? run.run));
+    return el("li", {}, el("a", { href, "aria-current": current }, sign, title, about));
+  }
+
+  /** @param {any} run */
+  reached({ kind, steps, goal, loss, success, best, damaged }) {
+    if (damaged) return ["damaged"];
+    if (kind === "discover") return [best === null ? "nothing yet" : `best ${written(best)}`];
+    const step = steps === goal ? `${written(goal)} steps` : `step ${written(steps ?? 0)} of ${written(goal ?? 0)}`;
+    return [step, success === null ? "" : percent(success), loss === null ? "" : `loss ${written(loss, 3)}`];
+  }
+}
