@@ -20,11 +20,13 @@ import { messageOf } from "../loom/desk.js";
 import { fieldsOf, hashOf } from "./address.js";
 import { Api } from "./api.js";
 import { HomeScreen } from "./home.js";
+import { LessonScreen } from "./lesson.js";
 import { RunScreen } from "./run.js";
 
 /** @type {Record<string, Kind>} */
 const SCREENS = {
   home: { title: "Home", about: [], make: (shell) => new HomeScreen(shell) },
+  lesson: { title: "Lessons", about: ["lesson"], make: (shell) => new LessonScreen(shell) },
   run: { title: "Run", about: ["model"], make: (shell) => new RunScreen(shell) },
 };
 const SECRET = "handloom-key";
@@ -76,6 +78,9 @@ export class Shell {
    * @param {Fields} fields
    */
   link = (fields) => `#${hashOf(fields)}`;
+
+  /** @param {string} screen whether there is one of that name */
+  has = (screen) => Object.hasOwn(SCREENS, screen);
 
   /** @param {Fields} fields */
   go(fields) {

@@ -1,5 +1,7 @@
 """Stand-in until jobs lands: no jobs."""
 
+from typing import Any
+
 from handloom.studio.events import Events
 
 
@@ -9,3 +11,6 @@ class Jobs:
 
     def close(self) -> None:
         """Nothing runs."""
+
+    def list(self) -> "list[dict[str, Any]]":
+        return []

@@ -1,6 +1,7 @@
 """Models as the studio opens them: found by name, safely, with their task, exam and text.
 
-A name comes from a page. It may be that of a program, or of a file or folder below the start folder; a Python file that
+A name comes from a page. It may be that of a program or of a lesson's model, or of a file or folder below the start
+folder; a Python file that
 a model's notes name is run only if the command line named it.
 """
 
@@ -12,6 +13,7 @@ from handloom.core.errors import shown
 from handloom.core.finding import find, is_program
 from handloom.read.explanation import about, example_for
 from handloom.studio.desk import Studio
+from handloom.studio.lessons.lesson import LEARNED, learned
 from handloom.tasks import Task, task_of
 from handloom.tasks.catalogue import TASKS, is_rule
 from handloom.tasks.of_model import find_task_file, noted
@@ -41,6 +43,8 @@ def found(studio: Studio, name: str) -> tuple[Model, Path | None]:
     """The model of that name, and its folder if it is on disk."""
     if is_program(name):
         return find(name).model, None
+    if name.startswith(LEARNED):
+        return learned(name), None
     path = studio.place(name)
     if path.suffix == ".py":
         raise HandloomError(f"{shown(name)} is a Python file; name it on the command line")

@@ -24,4 +24,7 @@ def later(name: str) -> Call:
 ROUTES: dict[str, Call] = {
     "GET /api/home": later("home:home"),
     "POST /api/model": later("models:open_model"),
+    "POST /api/lesson": later("lessons_api:opened"),
+    "POST /api/lesson/model": later("lessons_api:model"),
+    "POST /api/lesson/page": later("lessons_api:page"),
 }

@@ -1,0 +1,43 @@
+"""A lesson as one page that works offline: its text, its models, and the loom.
+
+    lesson_page("addition").save("addition.html")
+"""
+
+import gzip
+from base64 import b64encode
+from typing import Any
+
+from handloom.core import Model
+from handloom.core.finding import find
+from handloom.read.explanation import about, example_for
+from handloom.studio.lessons.lesson import LEARNED, learned, lesson
+from handloom.tasks import Task, task_of
+from handloom.view.pages.live import Page, page_facts
+from handloom.view.pages.model_data import packed_model, safe_json
+from handloom.view.pages.skeleton import asset, skeleton
+
+
+def lesson_page(name: str) -> Page:
+    """The page of a lesson."""
+    chosen = lesson(name)
+    models = {one: packed(one, on) for one, on in chosen.models().items()}
+    data = {
+        "lesson": safe_json({"lesson": chosen.to_json(), "models": models}),
+        "packed": b64encode(gzip.compress(asset("live.js").encode(), mtime=0)).decode(),
+    }
+    main = '<main data-lesson="lesson"></main>'
+    return Page(skeleton(chosen.title, main, ["unpack.js"], live=True, data=data))
+
+
+def packed(name: str, on: str | None) -> dict[str, Any]:
+    """A model of a lesson as a page takes it. It begins with the first input that the lesson gives it."""
+    model = model_of(name)
+    task = task_of(model)
+    asks = task if isinstance(task, Task) else None
+    given = example_for(model, asks) if on is None else on
+    return {"model": packed_model(model), "page": page_facts(name, about(model), model, asks, given, None)}
+
+
+def model_of(name: str) -> Model:
+    """A model that a lesson shows: a program, or one of its trained ones."""
+    return learned(name) if name.startswith(LEARNED) else find(name).model
