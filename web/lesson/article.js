@@ -2,7 +2,8 @@
  * The text of a lesson as elements, made of the tree that studio/lessons/markdown.py reads: text is always set as text.
  *
  * @typedef {string | { kind: string, parts: Part[], to?: string }} Part
- * @typedef {{ kind: string, level?: number, numbered?: boolean, parts?: Part[], items?: Part[][], text?: string }} Block
+ * @typedef {{ kind: string, parts?: Part[], level?: number, items?: Part[][], numbered?: boolean,
+ *     text?: string }} Block
  * @typedef {(to: string, parts: Node[]) => HTMLElement} MakeLink an element for a link to a state of the page
  */
 import { el } from "../loom/dom.js";
@@ -34,5 +35,6 @@ function partNode(part, link) {
   if (typeof part === "string") return document.createTextNode(part);
   const parts = part.parts.map((one) => partNode(one, link));
   if (part.kind === "link" && part.to) return link(part.to, parts);
-  return el(Object.hasOwn(KINDS, part.kind) ? KINDS[/** @type {keyof typeof KINDS} */ (part.kind)] : "span", {}, ...parts);
+  const kind = /** @type {keyof typeof KINDS} */ (part.kind);
+  return el(Object.hasOwn(KINDS, kind) ? KINDS[kind] : "span", {}, ...parts);
 }

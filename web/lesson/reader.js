@@ -1,7 +1,7 @@
 /**
  * A lesson: the text at the left, and beside it a loom that the links of the text set. A link says what state the loom
- * takes: `#model=addition&in=865+230=&edits=2.z[0]=0`; without a model that of the loom which is there, without an input
- * the input which is there. `#undo` takes the last change back.
+ * takes: `#model=addition&in=865+230=&edits=2.z[0]=0`; without a model that of the loom which is there, without an
+ * input the input which is there.
  *
  * @typedef {import("./article.js").Block} Block
  * @typedef {{ name: string, title: string, about: string, minutes: number, start: string, blocks: Block[] }} Lesson
@@ -21,11 +21,13 @@ export class Reader {
    * @param {Lesson} lesson
    * @param {Open} open
    * @param {(to: string) => string} href what a link's address is, for those who open it elsewhere
+   * @param {(model: string) => Promise<any>} certify the certificate of a model that came without
    * @param {...Node} ending what stands below the text
    */
-  constructor(lesson, open, href, ...ending) {
+  constructor(lesson, open, href, certify, ...ending) {
     this.lesson = lesson;
     this.open = open;
+    this.certify = certify;
     /** @type {Record<string, Promise<Opened>>} */
     this.opened = {};
     this.model = "";
@@ -43,7 +45,8 @@ export class Reader {
       ...ending,
     );
     this.article.addEventListener("keydown", (event) => this.key(event));
-    this.element = el("div", { class: "lesson-page" }, this.article, el("div", { class: "beside-text" }, this.error, this.place));
+    const right = el("div", { class: "beside-text" }, this.error, this.place);
+    this.element = el("div", { class: "lesson-page" }, this.article, right);
   }
 
   /**
@@ -103,6 +106,17 @@ export class Reader {
     this.model = model;
     this.loom = mountLoom(this.place, opened.model, opened.page, { prefix: null, keys: this.place });
     Object.assign(globalThis, { loom: this.loom.desk });
+    if (!opened.page.certificate) this.fillBadge(model, opened, this.loom.desk);
+  }
+
+  /**
+   * @param {string} model
+   * @param {Opened} opened
+   * @param {import("../loom/desk.js").Desk} desk
+   */
+  async fillBadge(model, opened, desk) {
+    opened.page.certificate = await this.certify(model).catch(() => null);
+    desk.draw();
   }
 
   /**
@@ -111,11 +125,11 @@ export class Reader {
    */
   set(to) {
     const desk = this.desk();
-    if (to === "#undo") return desk.update(undone(desk.state));
     const { state } = desk;
     const next = fromFragment(state, to, (edit) => fits(desk.study.model, edit));
     const same = String(next.edits.map(written)) === String(state.edits.map(written));
-    return desk.update(same ? { ...next, edits: state.edits } : { ...next, past: [...state.past, state.edits], future: [] });
+    const past = [...state.past, state.edits];
+    desk.update(same ? { ...next, edits: state.edits } : { ...next, past, future: [] });
   }
 
   desk() {

@@ -33,7 +33,8 @@ export class HomeScreen {
     this.sections = this.made();
     find.addEventListener("input", () => this.filter(find.value));
     const words = el("p", { class: "lead" }, "See a transformer compute, change it, watch it learn. New here? ");
-    words.append(el("a", { href: this.shell.link({ screen: "lesson", lesson: "hello" }) }, "Begin with the first lesson."));
+    const first = this.shell.link({ screen: "lesson", lesson: "hello" });
+    words.append(el("a", { href: first }, "Begin with the first lesson."));
     const title = el("div", {}, el("h1", {}, "handloom studio"), words);
     this.element.append(el("div", { class: "top" }, title, find), ...this.sections, this.none);
   }
@@ -129,7 +130,8 @@ function list({ shell }, things) {
   const known = things.map(({ name, about, does, state }) => {
     const can = does.filter(([, { screen }]) => shell.has(screen));
     const [first] = can;
-    const link = first ? el("a", { class: "name", href: shell.link(first[1]) }, name) : el("b", { class: "name" }, name);
+    const href = first ? shell.link(first[1]) : "";
+    const link = first ? el("a", { class: "name", href }, name) : el("b", { class: "name" }, name);
     const words = el("span", { class: "soft" }, about);
     if (state === "running") words.append(" ", el("span", { class: "state" }, "running"));
     const links = can.map(([does, fields]) => el("a", { href: shell.link(fields) }, does));

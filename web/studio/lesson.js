@@ -25,7 +25,9 @@ export class LessonScreen {
     const found = await this.shell.api.post("/api/lesson", { lesson });
     if (this.closed) return undefined;
     const ask = (/** @type {string} */ model) => this.shell.api.post("/api/lesson/model", { lesson, model });
-    this.reader = new Reader(found, ask, (to) => this.href(found.start, to), this.ending(found));
+    const href = (/** @type {string} */ to) => this.href(found.start, to);
+    const certify = (/** @type {string} */ model) => this.shell.api.post("/api/lesson/certificate", { lesson, model });
+    this.reader = new Reader(found, ask, href, certify, this.ending(found));
     this.element.append(this.reader.element);
     return this.reader.start();
   }
@@ -45,10 +47,15 @@ export class LessonScreen {
   ending({ name, title }) {
     const { lessons } = this.shell.home;
     const next = lessons[lessons.findIndex((/** @type {Card} */ one) => one.name === name) + 1];
-    const go = next && el("a", { href: this.shell.link({ screen: "lesson", lesson: next.name }) }, `Next: ${next.title} →`);
-    const save = el("button", { class: "out", title: `“${title}” as one file that works offline` }, "Save as a page");
+    const save = el("button", { class: "out", title: `“${title}” in one file, for offline` }, "Save as a page");
     save.addEventListener("click", () => this.save(name, save));
-    return el("footer", { class: "lesson-end" }, ...(go ? [go] : []), save);
+    const ending = el("footer", { class: "lesson-end" });
+    if (next) {
+      const href = this.shell.link({ screen: "lesson", lesson: next.name });
+      ending.append(el("a", { href }, `Next: ${next.title} →`));
+    }
+    ending.append(save);
+    return ending;
   }
 
   /**
@@ -76,7 +83,7 @@ function lessonsList(shell) {
     "div",
     { class: "home-page" },
     el("h1", {}, "Lessons"),
-    el("p", { class: "lead" }, "Short texts beside a model that computes. A link in the text changes the model at once."),
+    el("p", { class: "lead" }, "Short texts beside a model that computes. Their links change the model at once."),
     lessonCards(shell),
   );
 }
@@ -86,14 +93,16 @@ function lessonsList(shell) {
  * @param {Shell} shell
  */
 export function lessonCards({ home, link }) {
-  const card = (/** @type {Card} */ { name, title, about, minutes, picture }, /** @type {number} */ i) =>
-    el(
+  const card = (/** @type {Card} */ { name, title, about, minutes, picture }, /** @type {number} */ i) => {
+    const given = { class: "card", href: link({ screen: "lesson", lesson: name }) };
+    return el(
       "a",
-      { class: "card", href: link({ screen: "lesson", lesson: name }), "data-text": `lesson ${name} ${title} ${about}` },
+      { ...given, "data-text": `lesson ${name} ${title} ${about}` },
       svgImage(picture),
       el("strong", {}, `${i + 1}. ${title}`),
       el("span", { class: "soft" }, about),
       el("span", { class: "minutes" }, `${minutes} minutes`),
     );
+  };
   return el("div", { class: "cards" }, ...home.lessons.map(card));
 }

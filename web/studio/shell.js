@@ -21,6 +21,7 @@ import { fieldsOf, hashOf } from "./address.js";
 import { Api } from "./api.js";
 import { HomeScreen } from "./home.js";
 import { LessonScreen } from "./lesson.js";
+import { ReadScreen } from "./read.js";
 import { RunScreen } from "./run.js";
 
 /** @type {Record<string, Kind>} */
@@ -28,6 +29,7 @@ const SCREENS = {
   home: { title: "Home", about: [], make: (shell) => new HomeScreen(shell) },
   lesson: { title: "Lessons", about: ["lesson"], make: (shell) => new LessonScreen(shell) },
   run: { title: "Run", about: ["model"], make: (shell) => new RunScreen(shell) },
+  read: { title: "Read", about: ["model", "reading"], make: (shell) => new ReadScreen(shell) },
 };
 const SECRET = "handloom-key";
 

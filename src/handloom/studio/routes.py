@@ -24,7 +24,12 @@ def later(name: str) -> Call:
 ROUTES: dict[str, Call] = {
     "GET /api/home": later("home:home"),
     "POST /api/model": later("models:open_model"),
+    "GET /api/readings": later("reading.readers:listed"),
+    "POST /api/read": later("reading.readers:begin"),
+    "POST /api/reading": later("reading.readers:follow"),
+    "POST /api/reading/stop": later("reading.readers:stop"),
     "POST /api/lesson": later("lessons_api:opened"),
     "POST /api/lesson/model": later("lessons_api:model"),
+    "POST /api/lesson/certificate": later("lessons_api:certificate"),
     "POST /api/lesson/page": later("lessons_api:page"),
 }
