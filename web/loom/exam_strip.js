@@ -49,6 +49,7 @@ export class ExamStrip {
   cell(i) {
     return el("button", {
       tabindex: i ? -1 : 0,
+      "aria-label": this.desk.decode(this.pairs[i][0]),
       onclick: () => this.load(i),
       onmouseenter: () => this.name(i),
       onfocus: () => this.name(i),
@@ -83,7 +84,10 @@ export class ExamStrip {
     this.found = found;
     const cells = this.cells.children;
     found.marks.forEach(({ right }, i) => {
-      if (cells[i].className !== (right ? "right" : "wrong")) cells[i].className = right ? "right" : "wrong";
+      const word = right ? "right" : "wrong";
+      if (cells[i].className === word) return;
+      cells[i].className = word;
+      cells[i].setAttribute("aria-label", `${this.desk.decode(this.pairs[i][0])}, ${word}`);
     });
     const count = found.marks.filter(({ right }) => right).length;
     say(this.score, `${count} of ${found.marks.length} right`);
@@ -110,7 +114,6 @@ export class ExamStrip {
     const wrong = mark && !mark.right ? `, wrong at ${mark.got < 0 ? "its end" : `“${desk.name(mark.got)}”`}` : "";
     const cell = this.cells.children[i];
     cell.setAttribute("title", `${desk.decode(prompt)} → ${desk.decode(answer)}${wrong}`);
-    cell.setAttribute("aria-label", `${desk.decode(prompt)}, ${wrong ? "wrong" : "right"}`);
   }
 
   /** @param {KeyboardEvent} event */

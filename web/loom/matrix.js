@@ -82,7 +82,7 @@ export class Matrix {
         each(
           tr,
           [-1, ...columns.keys()],
-          (j) => (i < 0 || j === 0 ? el("th") : el("td", {}, this.input())),
+          (j) => (j === 0 ? el(i < 0 ? "td" : "th") : i < 0 ? el("th") : el("td", {}, this.input())),
           (cell, j) => {
             if (i < 0 || j < 0) say(cell, i < 0 ? (columns[j] ?? "") : rows[i]);
             else this.showNumber(/** @type {HTMLInputElement} */ (cell.firstElementChild), [i, j], largest);

@@ -34,7 +34,7 @@ export class TableView {
       ...columns.map(({ at }) => at(t)),
       desk.name(next[t].token),
     ]);
-    const all = [["", "token", ...columns.map(({ name }) => name), "predicts"], ...rows];
+    const all = [["at", "token", ...columns.map(({ name }) => name), "predicts"], ...rows];
     each(
       this.table,
       all,

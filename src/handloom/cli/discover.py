@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from handloom.cli.live.discovery import DiscoveryView
     from handloom.cli.time_limit import Tell
     from handloom.discover.loop.start import Discovery
-    from handloom.discover.records.store import Record
 
 PROBLEM_HELP = "A problem with its parameters (isosceles:n=16), or a Python file that defines `problem`."
 RUN = "Run"
@@ -174,15 +173,14 @@ def show(discovery: "Discovery", as_json: bool, tell: "Tell") -> None:
     tell(folder=str(folder), made=[str(one) for one in discovery.made], store=str(store.path))
     with DiscoveryView() as view:
         run(discovery, view)
-    best = discovery.best
     page = discovery_page(folder, discovery.problem, discovery.records, folder / "page.html")
     if as_json:
-        print_json(discovery_as_json(discovery))
-    elif best is None:
-        print(f"{discovery.problem}: nothing was found in {discovery.elapsed():.1f} s; give it more time")
+        print_json(discovery.to_json())
+    elif discovery.best is None:
+        print(discovery.sentence())
     else:
-        print(sentence(discovery, best))
-        if is_only_greedy(discovery, best):
+        print(discovery.sentence())
+        if discovery.only_greedy:
             print("the run ended during its preparation, so this is only greedy; give it more time", file=sys.stderr)
         where = "" if store.path == Path("records.sqlite") else f" --store {store.path}"
         print(
@@ -202,41 +200,6 @@ def run(discovery: "Discovery", view: "DiscoveryView") -> None:
         discovery.run(view)
     except Lost as error:
         raise HandloomError(f"{error}; handloom discover --resume {discovery.folder} resumes the run") from error
-
-
-def discovery_as_json(discovery: "Discovery") -> dict[str, Any]:
-    """The result, for --json."""
-    best = discovery.best
-    return {
-        "run": str(discovery.folder),
-        "problem": str(discovery.problem),
-        "best": best.score if best else None,
-        "best_known": discovery.problem.best_known,
-        "verified": best is not None,
-        "only_greedy": is_only_greedy(discovery, best),
-        "seconds": round(discovery.elapsed(), 2),
-        "generations": discovery.generation,
-        "steps": discovery.steps,
-        "origin": best.origin if best else None,
-        "construction": best.construction if best else None,
-    }
-
-
-def is_only_greedy(discovery: "Discovery", best: "Record | None") -> bool:
-    """Whether the run ended before any search made a step."""
-    return best is not None and best.origin.get("how") == "greedy" and discovery.steps == 0
-
-
-def sentence(discovery: "Discovery", best: "Record") -> str:
-    """The result in one line."""
-    from handloom.discover.records.origin import came_from
-
-    known = discovery.problem.best_known
-    beside = "" if known is None else f" (best known: {known})"
-    news = ", which would be new" if known is not None and best.score > known else ""
-    stored = discovery.store.best(discovery.problem.name)
-    more = f"; {discovery.store.path} has {stored.score} from before" if stored and stored.score > best.score else ""
-    return f"{discovery.problem}: {best.score}{beside}{news}, verified; found by {came_from(best.origin)}{more}"
 
 
 def list_problems(as_json: bool) -> None:

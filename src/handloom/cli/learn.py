@@ -55,17 +55,13 @@ def learn(
     handloom learn addition:digits=2 --layers 2 --width 128 --schedule cosine
     handloom learn parity --seeds 5
     """
-    from handloom.cli.live.training import best_device, reopener, run_and_report
+    from handloom.cli.live.training import reopener, run_and_report
     from handloom.cli.seed_runs import begin_all, train_all
-    from handloom.lab.talk import look_up
+    from handloom.lab.talk import run_of
     from handloom.learn.api import in_new_folder, prepare
-    from handloom.learn.settings import with_width
+    from handloom.runs.job import best_device
 
-    experiment = look_up(task)
-    name, about = task, {}
-    if experiment:
-        name, choices = experiment.task, experiment.choices | with_width(choices)
-        about = {"experiment": task, "claim": experiment.claim}
+    name, choices, about = run_of(task, choices)
     how = choices | {"kind": kind or "transformer", "start": start, "device": device or best_device(), "engine": engine}
     first = choices.get("seed", 0)
 

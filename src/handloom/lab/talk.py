@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from handloom.core import HandloomError
+from handloom.learn.settings import with_width
 
 SHORT, LONG = "length=30-40", "length=50-200"
 SMALL = {"d_model": 24, "d_ff": 80}  # 27,000 parameters
@@ -72,3 +73,12 @@ def look_up(name: str) -> Experiment | None:
     if name.startswith("wagner/") and name not in EXPERIMENTS:
         raise HandloomError(f"no experiment {name} (expected one of {', '.join(EXPERIMENTS)})")
     return EXPERIMENTS.get(name)
+
+
+def run_of(name: str, choices: dict[str, Any]) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    """What a name of a task or an experiment stands for, with these options: the task, the options of its run, and what
+    the run's folder says about the experiment."""
+    if (experiment := look_up(name)) is None:
+        return name, choices, {}
+    about = {"experiment": name, "claim": experiment.claim}
+    return experiment.task, experiment.choices | with_width(choices), about

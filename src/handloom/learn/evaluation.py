@@ -36,6 +36,7 @@ class Evaluation:
     samples: tuple[str, ...]
     right_of_new: float | None = None
     has_rule: bool = True
+    marks: tuple[str, ...] = ()  # of each sample: right, wrong or malformed; of one that was trained on, known
 
     def __str__(self) -> str:
         right = None if self.success is None or not self.has_rule else f"{self.success:.1%} right"
@@ -104,7 +105,10 @@ class Examiner:
         texts = tuple(vocab.decode([*([] if self.language else a), *s]) for a, s in zip(asked, answers, strict=True))
         known = [bytes_of(new if self.language else a) in self.known for a, new in zip(asked, answers, strict=True)]
         found = counted(verdicts, known, texts, has_rule=not isinstance(self.task, Language) or self.task.has_rule)
-        return found if self.tells_new else replace(found, new=None, known=None, right_of_new=None)
+        if self.tells_new:
+            return found
+        marks = tuple("right" if mark in ("known", "new") else mark for mark in found.marks)
+        return replace(found, new=None, known=None, right_of_new=None, marks=marks)
 
 
 def counted(verdicts: Sequence[Verdict], known: Sequence[bool], texts: tuple[str, ...], has_rule: bool) -> Evaluation:
@@ -120,7 +124,15 @@ def counted(verdicts: Sequence[Verdict], known: Sequence[bool], texts: tuple[str
         samples=texts,
         right_of_new=new.count("right") / len(new) if new else None,
         has_rule=has_rule,
+        marks=tuple(mark_of(verdict, old, has_rule) for verdict, old in zip(verdicts, known, strict=True)),
     )
+
+
+def mark_of(verdict: Verdict, known: bool, has_rule: bool) -> str:
+    """One word for a sample. Of a text file, which has no rule, nothing is right or wrong, but known or new."""
+    if verdict != "right":
+        return verdict
+    return "known" if known else "right" if has_rule else "new"
 
 
 def seed_at(seed: int, step: int) -> int:

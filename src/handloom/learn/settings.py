@@ -26,6 +26,7 @@ class Option(NamedTuple):
     group: str
     least: float | None = None
     written: str | None = None  # the default, where it follows from other options
+    most: float | None = None
 
 
 SIZE_OPTIONS = (  # of a transformer: makemore's sizes, and otherwise what a Config has by default
@@ -186,7 +187,9 @@ def options() -> Iterator[Option]:
 def options_of(settings: Any) -> Iterator[Option]:
     """An option for each field of a class of settings."""
     for one in fields(settings):
-        yield Option(one.name, one.default, one.metadata["about"], one.metadata["group"], one.metadata["least"])
+        data, most = one.metadata, one.metadata["most"]
+        limit = None if most == math.inf else most
+        yield Option(one.name, one.default, data["about"], data["group"], data["least"], most=limit)
 
 
 def with_help(function: Function, found: Iterable[Option]) -> Function:

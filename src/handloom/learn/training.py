@@ -8,6 +8,7 @@ seed, the step's number, the weights and AdamW's moments decide all that a step 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -57,6 +58,7 @@ class Report:
 
 
 Watch = Callable[[Report], None]
+Kept = Callable[[int, Path], None]  # a step, and the file that keeps the model of it
 
 
 @dataclass(repr=False)
@@ -71,6 +73,7 @@ class Training:
     device: str = "cpu"
     engine: str = "auto"  # as asked for
     watch: Watch = lambda report: None
+    kept: Kept = lambda step, file: None
     where: Where = field(default_factory=Where)
     evaluation: Evaluation | None = None
     held_out_loss: float | None = None
@@ -136,6 +139,28 @@ class Training:
         if self.evaluation is not None:
             parts += [f"held-out loss {self.held_out_loss:.4f}", str(self.evaluation)]
         return f"<Training: {', '.join(parts)}>"
+
+    def to_json(self) -> dict[str, Any]:
+        """The result of a run that has a folder, as JSON values."""
+        assert self.folder is not None
+        assert self.evaluation is not None
+        return {
+            "run": str(self.folder.path),
+            "steps": self.where.step,
+            "measured": self.measured,
+            "loss": self.held_out_loss,
+            **self.evaluation.to_json(),
+            "data": self.data.to_json(),
+            "seconds": round(self.where.seconds, 1),
+            "engine": self.choice.name,
+        }
+
+    def sentence(self) -> str:
+        """The same in one line."""
+        assert self.folder is not None
+        before = f"; at step {self.measured:,}:" if self.measured < self.where.step else ","
+        loss = f"{self.data.loss_of.replace(' ', '-')} loss {self.held_out_loss:.4f}"
+        return f"{self.folder.path}: {self.where.step:,} steps{before} {loss}, {self.evaluation}"
 
     def _repr_html_(self) -> str | None:
         """What a notebook shows."""
@@ -283,7 +308,9 @@ class Training:
     def save_numbered(self) -> None:
         """The model of this step, in a file of its own."""
         if self.folder and self.processes.first:
-            self.learner.save(self.model(), self.folder.path / f"model-{self.where.step}.safetensors")
+            file = self.folder.path / f"model-{self.where.step}.safetensors"
+            self.learner.save(self.model(), file)
+            self.kept(self.where.step, file)
 
     def save(self) -> None:
         """A checkpoint, and the current model."""

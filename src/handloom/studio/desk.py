@@ -26,7 +26,7 @@ class Studio:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "folder", self.folder.resolve())
-        object.__setattr__(self, "jobs", Jobs(self.events))
+        object.__setattr__(self, "jobs", Jobs(self.events, files=self.files))
 
     jobs: Jobs = field(init=False)
 

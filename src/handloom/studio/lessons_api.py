@@ -24,7 +24,7 @@ def model(studio: Studio, body: dict[str, Any]) -> dict[str, Any]:
 def certificate(studio: Studio, body: dict[str, Any]) -> dict[str, str] | None:
     """What is known of a lesson's model, found while the page shows it already."""
     found = certified(chosen_model(body)[0])
-    return found and {"text": str(found), "method": found.method}
+    return None if found is None else {"text": str(found), "method": found.method}
 
 
 def chosen_model(body: dict[str, Any]) -> tuple[str, str | None]:

@@ -11,13 +11,14 @@ from typing import Any
 from handloom.core import HandloomError, Model
 from handloom.core.errors import shown
 from handloom.core.finding import find, is_program
-from handloom.read.explanation import about, example_for
+from handloom.read.explanation import about, example_for, question
 from handloom.studio.desk import Studio
 from handloom.studio.lessons.lesson import LEARNED, learned
 from handloom.tasks import Task, task_of
 from handloom.tasks.catalogue import TASKS, is_rule
 from handloom.tasks.of_model import find_task_file, noted
-from handloom.view.pages.live import check_lively, page_facts
+from handloom.view.pages.live import check_lively
+from handloom.view.pages.looms import Loom, known
 from handloom.view.pages.model_data import packed_model
 
 LONGEST_TEXT = 200_000  # characters of a model's text that an editor takes
@@ -35,7 +36,8 @@ def page_of(studio: Studio, name: str, model: Model, folder: Path | None, on: An
     check_lively(model)
     task, why = task_in(studio, model, folder)
     given = on if isinstance(on, str) else example_for(model, task)
-    facts = page_facts(name, about(model), model, task, given, None)
+    shown_first = model.vocab.decode(question(task, given)) if task else given
+    facts = known(Loom(name, model, shown_first, task, None, about(model)))
     return {"model": packed_model(model), "page": facts | {"without_exam": why}}
 
 

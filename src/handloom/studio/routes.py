@@ -32,4 +32,7 @@ ROUTES: dict[str, Call] = {
     "POST /api/lesson/model": later("lessons_api:model"),
     "POST /api/lesson/certificate": later("lessons_api:certificate"),
     "POST /api/lesson/page": later("lessons_api:page"),
+    "GET /api/jobs": later("job_routes:jobs"),
+    "POST /api/jobs": later("job_routes:start"),
+    "POST /api/jobs/halt": later("job_routes:halt"),
 }

@@ -136,7 +136,7 @@ class Handler(BaseHTTPRequestHandler):
         self.begin(200, "application/x-ndjson", {"Connection": "close"})
         self.close_connection = True
         self.wfile.flush()
-        for event in self.server.studio.events.follow(int(after) if after.isdecimal() else 0, self.server.ended):
+        for event in self.server.studio.events.follow(int(after) if after.isdecimal() else 0, self.server.ended.is_set):
             self.wfile.write(json.dumps(event).encode() + b"\n")
             self.wfile.flush()
 

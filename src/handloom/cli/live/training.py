@@ -17,25 +17,14 @@ if TYPE_CHECKING:
     from handloom.learn.training import Report, Training, Watch
 
 SHOWN, WIDE = 5, 60  # samples; characters of the bar
-GPUS = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd")  # made by the drivers of NVIDIA, Windows, AMD
 
 
 def reopener(steps: int | None, device: str | None, engine: str | None) -> "Open":
     """A function that opens an existing run, to train it further."""
     from handloom.learn.api import opened
+    from handloom.runs.job import best_device
 
     return lambda path: opened(path, steps, device or best_device(), engine)
-
-
-def best_device() -> str:
-    """cuda if torch finds a GPU. torch, which takes a second to load, is asked only where a driver is installed."""
-    if not any(Path(path).exists() for path in GPUS):
-        return "cpu"
-    try:
-        import torch
-    except ModuleNotFoundError:
-        return "cpu"
-    return "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def board_of(path: Path) -> "Watch":
@@ -61,9 +50,9 @@ def run_and_report(training: "Training", tensorboard: bool, as_json: bool) -> in
     folder = training.folder
     assert folder is not None
     if as_json:
-        print_json(training_as_json(training))
+        print_json(training.to_json())
     else:
-        print(sentence_of(training))
+        print(training.sentence())
     if training.stop:
         print(f"stopped at step {training.where.step:,}; handloom resume {folder.path} continues", file=sys.stderr)
         return 130
@@ -80,30 +69,6 @@ def run_and_show(training: "Training", tensorboard: bool) -> None:
     with TrainingView(str(folder.path), str(training.choice), str(data), data.loss_of) as view:
         training.watch = both(view, board_of(folder.path)) if tensorboard else view
         training.run()
-
-
-def training_as_json(training: "Training") -> dict[str, Any]:
-    """The result of a run, for --json."""
-    assert training.folder is not None
-    assert training.evaluation is not None
-    return {
-        "run": str(training.folder.path),
-        "steps": training.where.step,
-        "measured": training.measured,
-        "loss": training.held_out_loss,
-        **training.evaluation.to_json(),
-        "data": training.data.to_json(),
-        "seconds": round(training.where.seconds, 1),
-        "engine": training.choice.name,
-    }
-
-
-def sentence_of(training: "Training") -> str:
-    """The result of a run in one line."""
-    assert training.folder is not None
-    before = f"; at step {training.measured:,}:" if training.measured < training.where.step else ","
-    loss = f"{training.data.loss_of.replace(' ', '-')} loss {training.held_out_loss:.4f}"
-    return f"{training.folder.path}: {training.where.step:,} steps{before} {loss}, {training.evaluation}"
 
 
 class TrainingView:

@@ -26,6 +26,7 @@ from handloom.discover.loop.setup import Setup, Watch, ignore
 from handloom.discover.loop.state import STATE, Line, State, restored
 from handloom.discover.model.torchrun import join
 from handloom.discover.problem import Problem
+from handloom.discover.records.origin import came_from
 from handloom.discover.records.store import Record, Store
 from handloom.learn.settings import options_of, with_help
 from handloom.runs.folder import PROBLEM_COPY, Folder, damaged
@@ -116,6 +117,39 @@ class Discovery:
     def elapsed(self) -> float:
         """Seconds of the run, with those before it was resumed."""
         return self.state.clock.elapsed()
+
+    @property
+    def only_greedy(self) -> bool:
+        """Whether the run ended before any search made a step."""
+        return self.best is not None and self.best.origin.get("how") == "greedy" and self.steps == 0
+
+    def to_json(self) -> dict[str, Any]:
+        """The result, as JSON values."""
+        best = self.best
+        return {
+            "run": str(self.folder),
+            "problem": str(self.problem),
+            "best": best.score if best else None,
+            "best_known": self.problem.best_known,
+            "verified": best is not None,
+            "only_greedy": self.only_greedy,
+            "seconds": round(self.elapsed(), 2),
+            "generations": self.generation,
+            "steps": self.steps,
+            "origin": best.origin if best else None,
+            "construction": best.construction if best else None,
+        }
+
+    def sentence(self) -> str:
+        """The same in one line."""
+        best, known = self.best, self.problem.best_known
+        if best is None:
+            return f"{self.problem}: nothing was found in {self.elapsed():.1f} s; give it more time"
+        beside = "" if known is None else f" (best known: {known})"
+        news = ", which would be new" if known is not None and best.score > known else ""
+        stored = self.store.best(self.problem.name)
+        more = f"; {self.store.path} has {stored.score} from before" if stored and stored.score > best.score else ""
+        return f"{self.problem}: {best.score}{beside}{news}, verified; found by {came_from(best.origin)}{more}"
 
 
 def discover(

@@ -3,8 +3,6 @@
 lesson_page("addition").save("addition.html")
 """
 
-import gzip
-from base64 import b64encode
 from functools import cache
 from typing import Any
 
@@ -15,10 +13,10 @@ from handloom.read.explanation import about, example_for
 from handloom.studio.lessons.lesson import LEARNED, learned, lesson
 from handloom.tasks import Certificate, Task, certify, task_of
 from handloom.tasks.certify import proven
-from handloom.view.pages.live import Page, page_facts
+from handloom.view.pages.live import Page
+from handloom.view.pages.looms import Loom, known, packed_script
 from handloom.view.pages.model_data import packed_model, safe_json
-from handloom.view.pages.skeleton import asset, skeleton
-
+from handloom.view.pages.skeleton import line, skeleton
 
 FEW = 1_000  # inputs
 LESSON = "lesson/"  # in front of the name of a lesson, where models are named too
@@ -28,11 +26,8 @@ def lesson_page(name: str) -> Page:
     """The page of a lesson."""
     chosen = lesson(name)
     models = {one: packed(one, on, certified(one)) for one, on in chosen.models().items()}
-    data = {
-        "lesson": safe_json({"lesson": chosen.to_json(), "models": models}),
-        "packed": b64encode(gzip.compress(asset("live.js").encode(), mtime=0)).decode(),
-    }
-    main = '<main data-lesson="lesson"></main>'
+    data = {"lesson": safe_json({"lesson": chosen.to_json(), "models": models}), "packed": packed_script()}
+    main = f'<main data-lesson="lesson" aria-label="{line(chosen.title)}"></main>'
     return Page(skeleton(chosen.title, main, ["unpack.js"], live=True, data=data))
 
 
@@ -42,7 +37,7 @@ def packed(name: str, on: str | None, certificate: Certificate | None = None) ->
     task = task_of(model)
     asks = task if isinstance(task, Task) else None
     given = example_for(model, asks) if on is None else on
-    return {"model": packed_model(model), "page": page_facts(name, about(model), model, asks, given, certificate)}
+    return {"model": packed_model(model), "page": known(Loom(name, model, given, asks, certificate, about(model)))}
 
 
 @cache

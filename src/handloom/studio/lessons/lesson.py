@@ -19,7 +19,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from handloom.core import HandloomError, Model
 from handloom.core.errors import shown
@@ -27,6 +27,7 @@ from handloom.core.finding import load, nearest
 from handloom.studio.lessons.markdown import blocks, links
 
 ORDER = ("hello", "choosing", "search", "addition", "rule")
+SAFE = "/:=,;[]."  # characters that a link may have as they are
 LEARNED = "learned/"  # in front of the name of a lesson's trained model
 
 
@@ -66,6 +67,23 @@ def fields_of(link: str) -> dict[str, str]:
     return {name: unquote(value) for name, _, value in pairs}
 
 
+def complete(tree: Any, before: dict[str, str]) -> dict[str, str]:
+    """Have each link name its model and its input, by the one before it, so that links can be followed in any order.
+    Returns the fields of the last one."""
+    for one in tree if isinstance(tree, list) else []:
+        if not isinstance(one, dict):
+            before = complete(one, before)
+        elif one.get("kind") == "link":
+            fields = fields_of(one["to"])
+            kept = ("model",) if fields.get("model", before["model"]) != before["model"] else ("model", "in")
+            before = {name: before[name] for name in kept if name in before} | fields
+            one["to"] = "#" + "&".join(f"{name}={quote(value, safe=SAFE)}" for name, value in before.items())
+            before = {name: before[name] for name in ("model", "in") if name in before}
+        else:
+            before = complete(one.get("parts", one.get("items")), before)
+    return before
+
+
 def lessons() -> list[Lesson]:
     """All lessons, in the order in which they are best read."""
     return [lesson(name) for name in ORDER]
@@ -82,6 +100,7 @@ def lesson(name: str) -> Lesson:
     title, *facts = head.splitlines()
     about = dict(fact.split(": ", 1) for fact in facts)
     tree = blocks(text)
+    complete(tree, fields_of(about["start"]))
     return Lesson(name, title.removeprefix("# "), about["about"], int(about["minutes"]), about["start"], tree)
 
 
