@@ -24,17 +24,21 @@ import { DiscoverScreen } from "./discover.js";
 import { HomeScreen } from "./home.js";
 import { JobBook } from "./job_book.js";
 import { LearnScreen } from "./learn.js";
+import { LessonScreen } from "./lesson.js";
 import { Models, picker } from "./picker.js";
+import { ReadScreen } from "./read.js";
 import { RunScreen } from "./run.js";
 import { TextScreen } from "./text.js";
 
 /** @type {Record<string, Kind>} */
 const SCREENS = {
   home: { title: "Home", about: [], make: (shell) => new HomeScreen(shell) },
+  lesson: { title: "Lessons", about: ["lesson"], make: (shell) => new LessonScreen(shell) },
   run: { title: "Run", about: ["model"], make: (shell) => new RunScreen(shell) },
   text: { title: "Text", about: ["model"], make: (shell) => new TextScreen(shell) },
   learn: { title: "Learn", about: ["run", "task"], make: (shell) => new LearnScreen(shell) },
   discover: { title: "Discover", about: ["problem", "run"], make: (shell) => new DiscoverScreen(shell) },
+  read: { title: "Read", about: ["model", "reading"], make: (shell) => new ReadScreen(shell) },
   compare: { title: "Compare", about: ["model", "beside"], make: (shell) => new CompareScreen(shell) },
 };
 const SECRET = "handloom-key";
@@ -105,6 +109,9 @@ export class Shell {
    * @param {Fields} fields
    */
   link = (fields) => `#${hashOf(fields)}`;
+
+  /** @param {string} screen whether there is one of that name */
+  has = (screen) => Object.hasOwn(SCREENS, screen);
 
   /** @param {Fields} fields */
   go(fields) {

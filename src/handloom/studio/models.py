@@ -1,6 +1,7 @@
 """Models as the studio opens them: found by name, safely, with their task, exam and text.
 
-A name comes from a page. It may be that of a program, or of a file or folder below the start folder; a Python file that
+A name comes from a page. It may be that of a program or of a lesson's model, or of a file or folder below the start
+folder; a Python file that
 a model's notes name is run only if the command line named it.
 """
 
@@ -15,6 +16,7 @@ from handloom.core.finding import LAST, find, is_program
 from handloom.core.registry import loaded
 from handloom.read.explanation import about, example_for, question
 from handloom.studio.desk import Studio
+from handloom.studio.lessons.lesson import LEARNED, learned
 from handloom.tasks import Task, task_of
 from handloom.tasks.catalogue import TASKS, is_rule
 from handloom.tasks.naming import python_file
@@ -59,6 +61,8 @@ def found(studio: Studio, name: str) -> tuple[Model, Path | None]:
         return find(name).model, None
     if file := program_file(studio, name):
         return compiled(str(file) + name.removeprefix(name.partition(".py")[0] + ".py")), file.parent
+    if name.startswith(LEARNED):
+        return learned(name), None
     path = studio.place(name)
     if path.suffix == ".py":
         raise HandloomError(f"{shown(name)} is a Python file; name it on the command line")
