@@ -20,6 +20,7 @@ import { extent } from "./readings.js";
 
 const MOST_NAMES = 26; // that can be read around a dial
 const MOST_DOTS = 80;
+const SIGNS = { space: "␣", newline: "↵", tab: "⇥" };
 
 /**
  * @param {Surface} surface
@@ -47,7 +48,7 @@ export function drawDial(surface, { colours }, dial) {
   surface.circle(...pair(nothing ? [x, y] : at(now)), big ? 4 : 2.8, { fill: nothing ? soft : blue });
   if (!big && best >= 0 && radius > 9) {
     const near = at(now)[1] < y ? y + 0.62 * radius : y - 0.28 * radius; // on the side that the hand leaves free
-    surface.text(x, near, reading.values[best].slice(0, 4), {
+    surface.text(x, near, sign(reading.values[best], 4), {
       fill: ink,
       size: Math.min(12, 0.62 * radius),
       mono: true,
@@ -77,7 +78,7 @@ function names(surface, { x, radius, reading }, at, best, { soft, ink }) {
     const side = (px - x) / far;
     const anchor = side > 0.4 ? "start" : side < -0.4 ? "end" : "middle";
     const out = anchor === "middle" ? 0 : 3 * Math.sign(side) * -1;
-    surface.text(px + out, py + 3.5, reading.values[i].slice(0, 5), {
+    surface.text(px + out, py + 3.5, sign(reading.values[i], 4), {
       fill: bold ? ink : soft,
       size: bold ? 12.5 : 9.5,
       bold,
@@ -85,6 +86,13 @@ function names(surface, { x, radius, reading }, at, best, { soft, ink }) {
     });
   });
 }
+
+/**
+ * The name of a point where there is little room: a space is one sign.
+ * @param {string} name
+ * @param {number} most characters
+ */
+const sign = (name, most) => SIGNS[/** @type {keyof typeof SIGNS} */ (name)] ?? name.slice(0, most);
 
 /**
  * @param {number[]} numbers
