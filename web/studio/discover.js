@@ -10,6 +10,8 @@ import { DiscoverForm } from "./discover_form.js";
 import { DiscoveryView } from "./discovery_view.js";
 import { RunList } from "./run_list.js";
 
+const PAUSE = 700; // ms without a better one, after which the records are asked for
+
 export class DiscoverScreen {
   /** @param {Shell} shell */
   constructor(shell) {
@@ -21,6 +23,8 @@ export class DiscoverScreen {
     this.element = el("div", { class: "two-columns" }, this.side, this.main);
     /** @type {DiscoveryView | undefined} */
     this.view = undefined;
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    this.due = undefined;
   }
 
   /** @param {import("./address.js").Fields} fields */
@@ -83,11 +87,18 @@ export class DiscoverScreen {
   heard(run, event) {
     if (this.view && (!run || run === this.view.run)) this.view.later();
     if (!event || ["begun", "done", "error"].includes(event.type)) this.list?.refresh();
-    if (event?.type === "done" && this.view && run === this.view.run) this.refresh();
+    if (!this.view || run !== this.view.run || !event) return;
+    if (event.type === "done") this.refresh();
+    if (event.type === "improved") {
+      clearTimeout(this.due);
+      this.due = setTimeout(() => this.refresh(), PAUSE);
+      this.list?.show();
+    }
   }
 
   /** The records, after a search. */
   async refresh() {
+    if (this.closed.signal.aborted) return;
     const { records } = await this.shell.api.post("/api/problem", { problem: this.name });
     this.view?.showRecords(records);
   }
