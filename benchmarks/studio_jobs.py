@@ -1,7 +1,7 @@
 """What it costs a run of training to be watched in the studio: at most 3 % is the aim.
 
-    python benchmarks/studio_jobs.py             # some three minutes on two cores
-    python benchmarks/studio_jobs.py --rounds 9
+    OPENBLAS_NUM_THREADS=1 python benchmarks/studio_jobs.py             # as jobs are run; minutes on two cores
+    OPENBLAS_NUM_THREADS=1 python benchmarks/studio_jobs.py --rounds 9
 
 The same run, of makemore's size, is trained without a watcher and as a job of the studio, with one page that follows
 its events, in turn, round by round, each in a process of its own; the fastest of each count, since other work on the

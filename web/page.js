@@ -1,11 +1,13 @@
 /**
  * A page with live models: in every element with `data-loom` a loom is mounted, with `data-beside` two side by side.
- * The attribute names the JSON blocks of the page that hold the model and what it starts with; `view/pages/live.py` writes
- * both. A `main` is the page itself: its state is in the address, and it has all keys. Any other is a figure, which is
- * mounted when it comes near, and has the keys pressed inside. In a worker, the same script answers questions.
+ * The attribute names the JSON blocks of the page that hold the model and what it starts with; `view/pages/live.py`
+ * writes both. A `main` is the page itself: its state is in the address, and it has all keys. Any other is a figure,
+ * which is mounted when it comes near, and has the keys pressed inside. `data-lesson` names the block of a lesson with
+ * its models. In a worker, the same script answers questions.
  *
  * @typedef {import("./loom/desk.js").Desk} Desk
  */
+import { Reader } from "./lesson/reader.js";
 import { mountBeside } from "./loom/beside.js";
 import { messageOf } from "./loom/desk.js";
 import { el } from "./loom/dom.js";
@@ -36,6 +38,8 @@ function mounted(place) {
   const where = place.matches("main") ? {} : { prefix: null, keys: place };
   const first = given(place.dataset.loom ?? "");
   const { beside } = place.dataset;
+  if (place.matches("main") && first.page.state && location.hash.length < 2)
+    history.replaceState(null, "", `#${first.page.state}`); // as it was when it was saved
   if (beside) return mountBeside(place, [first, given(beside)], where).desks;
   return [mountLoom(place, first.data, first.page, where).desk];
 }
@@ -46,7 +50,17 @@ function given(names) {
   return { data, page };
 }
 
+/** @param {HTMLElement} place of a lesson, which is all of the page */
+function startLesson(place) {
+  const { lesson, models } = JSON.parse(document.getElementById(place.dataset.lesson ?? "")?.textContent ?? "null");
+  const open = async (/** @type {string} */ model) => models[model];
+  const reader = new Reader(lesson, open, (to) => to, async () => null);
+  place.replaceChildren(reader.element);
+  reader.start();
+}
+
 function startAll() {
+  for (const place of document.querySelectorAll("[data-lesson]")) startLesson(/** @type {HTMLElement} */ (place));
   const near = new IntersectionObserver(
     (seen) => {
       for (const { isIntersecting, target } of seen) {

@@ -36,6 +36,15 @@ def test_the_exam_has_different_inputs_with_the_oracles_answers(name):
     assert all(len(prompt) + len(answer) - 1 <= model.config.block for prompt, answer in exam)
 
 
+def test_two_models_make_one_page_with_both(tmp_path):
+    output("page", "min:n=4", "min:n=5", "--on", "2 1", "-o", "both.html", cwd=tmp_path)
+    html = (tmp_path / "both.html").read_text()
+    assert [block(html, name)["name"] for name in ("page", "page-beside")] == ["min:n=4", "min:n=5"]
+    assert [block(html, name)["on"] for name in ("page", "page-beside")] == ["2 1", "2 1"]
+    assert block(html, "model") == block(hl.page("min:n=4").html, "model")
+    assert html == hl.page("min:n=4", on="2 1", beside="min:n=5").html
+
+
 def test_a_model_of_strings_has_a_page_without_an_exam():
     made = task("strings:rule=s[1]==s[2],length=4-5")
     config = Config(vocab=len(made.vocab), block=8, d_model=4, layers=1, heads=1, d_head=4)

@@ -15,7 +15,7 @@ from discoveries import metrics
 from handloom import HandloomError
 from handloom.discover import Problem, grid
 from handloom.view.pages.discovery import discovery_page
-from handloom.view.svg.charts import ticks
+from handloom.view.svg.charts import Curve, chart, ticks
 from handloom.view.svg.constructions import svg
 from handloom.view.svg.histograms import bins_for
 from parsed import Balanced
@@ -30,6 +30,18 @@ def test_ticks_are_few_and_lie_between_the_ends(a, b, most):
     room = 1e-6 * (high - low)
     assert len(found) <= most + 1
     assert all(low - room <= tick <= high + room for tick in found)
+
+
+def test_a_chart_with_fewer_than_two_points_is_hidden():
+    assert chart("x", [Curve("a", "best", [None, 3, None])], [0, 1, 2]) == ""
+    assert chart("x", [Curve("a", "best", [2, 3, None])], [0, 1, 2]) != ""
+
+
+def test_whole_scores_have_whole_ticks():
+    texts = re.findall(r"<text[^>]*>([^<]*)</text>", chart("x", [Curve("a", "best", [19, 20, 20])], [0, 1, 2]))
+    assert texts == ["19", "20", "0", "1", "2"]
+    texts = re.findall(r"<text[^>]*>([^<]*)</text>", chart("x", [Curve("a", "best", [19.0, 19.5])], [0, 1]))
+    assert "19.2" in texts or "19.5" in texts
 
 
 @given(st.dictionaries(st.integers(-500, 500), st.integers(0, 99), min_size=1), st.none() | st.integers(-600, 600))

@@ -1,8 +1,6 @@
 """Stories of the live page, each what a user does and sees, in Chromium; and the loom's parts that need no browser."""
 
 import json
-import shutil
-import time
 from functools import cache
 
 import numpy as np
@@ -13,113 +11,12 @@ from handloom.core import Config, Model, Vocab, params, reference
 from live_pages import CERTIFICATE, live_page
 from page_engine import node
 
-BROWSER, DRIVER = "/usr/bin/chromium", "/usr/bin/chromedriver"
-OPTIONS = (
-    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync --allow-file-access-from-files"
-)
 HOSTILE = '</script><img/src=x/onerror="document.title=1">'
-WAIT = 60.0  # seconds, on a busy machine
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    """One Chromium for all stories."""
-    webdriver = pytest.importorskip("selenium.webdriver", reason="NO selenium: nobody has used the live page")
-    if not (shutil.which(BROWSER) and shutil.which(DRIVER)):
-        pytest.skip("NO Chromium with its driver: nobody has used the live page")
-    options = webdriver.ChromeOptions()
-    options.binary_location = BROWSER
-    for option in (*OPTIONS.split(), f"--user-data-dir={tmp_path_factory.mktemp('chromium')}"):
-        options.add_argument(option)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
-    driver.set_window_size(1300, 900)
-    yield driver
-    driver.quit()
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("pages")
-
-
-class Page:
-    """A page in the browser, and what a user does there."""
-
-    def __init__(self, browser):
-        self.browser = browser
-
-    def load(self, path, hash=""):
-        self.browser.get("about:blank")
-        self.browser.get(path.as_uri() + hash)
-        self.until("return Boolean(globalThis.loom && loom.facts && document.querySelector('.answer').textContent)")
-
-    def begin_again(self):
-        """As if it were loaded again, which takes longer."""
-        self.run(
-            "document.querySelector('dialog').close(); document.activeElement.blur();"
-            "loom.update({...loom.state, text: loom.page.on, position: -1, stage: -1, part: 0, view: 'auto',"
-            " edits: [], past: [], future: []})"
-        )
-        self.until("return document.querySelector('.score').textContent.match(/^(\\d+) of \\1 right/)")
-
-    def run(self, script, *given):
-        return self.browser.execute_script(script, *given)
-
-    def until(self, script):
-        end = time.monotonic() + WAIT
-        while not self.run(script):
-            assert time.monotonic() < end, f"never: {script}; {self.errors()}"
-            time.sleep(0.02)
-
-    def text(self, selector):
-        return self.run("return document.querySelector(arguments[0]).textContent", selector)
-
-    def press(self, *keys):
-        for key in keys:
-            self.run(
-                "const down = new KeyboardEvent('keydown', {key: arguments[0], bubbles: true});"
-                "document.activeElement.dispatchEvent(down)",
-                key,
-            )
-
-    def type(self, text):
-        self.run(
-            "const i = document.querySelector('.input'); i.focus(); i.value = arguments[0];"
-            "i.dispatchEvent(new Event('input')); i.blur()",
-            text,
-        )
-
-    def answers(self, text):
-        self.until(f"return document.querySelector('.answer').textContent === {json.dumps(text)}")
-
-    def errors(self):
-        return [one["message"] for one in self.browser.get_log("browser") if one["level"] in ("SEVERE", "WARNING")]
 
 
 @cache
 def addition():
     return live_page(hl.program("addition"), on="865+230=", certificate=CERTIFICATE)
-
-
-@pytest.fixture
-def opened(browser, folder):
-    """Open a page from a file; whatever is done there must leave no error in the console."""
-
-    def open_page(text, hash=""):
-        path = folder / "page.html"
-        page, is_there = Page(browser), path.exists() and path.read_text() == text and not hash
-        path.write_text(text)
-        browser.get_log("browser")
-        if is_there:
-            page.begin_again()
-        else:
-            page.load(path, hash)
-        return page
-
-    yield open_page
-    assert [one["message"] for one in browser.get_log("browser") if one["level"] == "SEVERE"] == []
 
 
 def badge(page):

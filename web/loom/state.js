@@ -133,9 +133,10 @@ export function readEdit(text) {
  * What a link to this state ends in.
  * @param {State} state
  * @param {string} [prefix] what stands before it
+ * @param {number} [longest] characters beyond which the edits are left out
  * @returns {string}
  */
-export function fragment(state, prefix = "") {
+export function fragment(state, prefix = "", longest = LONGEST) {
   const fields = [
     ["in", encodeURIComponent(state.text)],
     ["at", `${state.position},${state.stage},${state.part}`],
@@ -143,7 +144,7 @@ export function fragment(state, prefix = "") {
   ];
   const edits = state.edits.map(written).join(";");
   const whole = [...fields, ...(edits ? [["edits", edits]] : [])].map((pair) => pair.join("=")).join("&");
-  return `#${prefix}${whole.length <= LONGEST ? whole : fields.map((pair) => pair.join("=")).join("&")}`;
+  return `#${prefix}${whole.length <= longest ? whole : fields.map((pair) => pair.join("=")).join("&")}`;
 }
 
 /**

@@ -19,18 +19,27 @@ import { el, say } from "../loom/dom.js";
 import { messageOf } from "../loom/desk.js";
 import { fieldsOf, hashOf } from "./address.js";
 import { Api } from "./api.js";
+import { CompareScreen } from "./compare.js";
 import { DiscoverScreen } from "./discover.js";
 import { HomeScreen } from "./home.js";
 import { JobBook } from "./job_book.js";
 import { LearnScreen } from "./learn.js";
+import { LessonScreen } from "./lesson.js";
+import { Models, picker } from "./picker.js";
+import { ReadScreen } from "./read.js";
 import { RunScreen } from "./run.js";
+import { TextScreen } from "./text.js";
 
 /** @type {Record<string, Kind>} */
 const SCREENS = {
   home: { title: "Home", about: [], make: (shell) => new HomeScreen(shell) },
+  lesson: { title: "Lessons", about: ["lesson"], make: (shell) => new LessonScreen(shell) },
   run: { title: "Run", about: ["model"], make: (shell) => new RunScreen(shell) },
+  text: { title: "Text", about: ["model"], make: (shell) => new TextScreen(shell) },
   learn: { title: "Learn", about: ["run", "task"], make: (shell) => new LearnScreen(shell) },
   discover: { title: "Discover", about: ["problem", "run"], make: (shell) => new DiscoverScreen(shell) },
+  read: { title: "Read", about: ["model", "reading"], make: (shell) => new ReadScreen(shell) },
+  compare: { title: "Compare", about: ["model", "beside"], make: (shell) => new CompareScreen(shell) },
 };
 const SECRET = "handloom-key";
 
@@ -39,6 +48,7 @@ export class Shell {
   constructor(element) {
     this.element = element;
     this.api = new Api(keyFromAddress());
+    this.models = /** @type {Models} */ (/** @type {unknown} */ (undefined)); // known when it has started
     this.book = new JobBook(this.api);
     /** @type {Promise<any> | undefined} */
     this.asked = undefined;
@@ -50,10 +60,13 @@ export class Shell {
     this.lost = el("p", { class: "error lost", role: "alert" }, "The studio has ended; runs are saved.");
     this.lost.hidden = true;
     this.error = el("p", { class: "error", role: "alert", id: "refusal" });
+    this.notice = el("p", { class: "notice", role: "status" });
+    this.notice.hidden = true;
+    this.picker = picker({ label: "model", chosen: (model) => this.open(model) });
     this.main = el("main", { id: "screen" });
     const brand = el("span", { class: "brand" }, "handloom");
-    this.bar = el("nav", { "aria-label": "Screens" }, brand, ...Object.values(this.links));
-    element.append(this.bar, this.lost, this.error, this.main);
+    this.bar = el("nav", { "aria-label": "Screens" }, brand, ...Object.values(this.links), this.picker);
+    element.append(this.bar, this.lost, this.error, this.notice, this.main);
   }
 
   async start() {
@@ -67,6 +80,8 @@ export class Shell {
     } catch (error) {
       return this.fail(messageOf(error));
     }
+    this.models = new Models(this.home);
+    this.element.append(this.models.list);
     this.api.follow();
     if (!fieldsOf(location.hash).screen) this.begin();
     return this.show();
@@ -74,8 +89,10 @@ export class Shell {
 
   /** Go to what the command line named. */
   begin() {
-    const [first] = this.home.start.given;
+    const [first, second] = this.home.start.given;
     if (!first) return this.go({ screen: "home" });
+    if (first.kind === "model" && second?.kind === "model")
+      return this.go({ screen: "compare", model: first.name, beside: second.name });
     if (first.kind === "problem") return this.go({ screen: "discover", problem: first.name });
     if (first.kind === "model") return this.go({ screen: "run", model: first.name });
     return this.go({ screen: first.kind, run: first.name });
@@ -93,9 +110,22 @@ export class Shell {
    */
   link = (fields) => `#${hashOf(fields)}`;
 
+  /** @param {string} screen whether there is one of that name */
+  has = (screen) => Object.hasOwn(SCREENS, screen);
+
   /** @param {Fields} fields */
   go(fields) {
     location.hash = this.link(fields);
+  }
+
+  /**
+   * Open a model on the screen that is shown, if it is about one.
+   * @param {string} model
+   */
+  open(model) {
+    const fields = fieldsOf(location.hash);
+    const isAbout = Object.hasOwn(SCREENS, fields.screen) && SCREENS[fields.screen].about.includes("model");
+    this.go({ screen: isAbout ? fields.screen : "run", model, ...(fields.beside ? { beside: fields.beside } : {}) });
   }
 
   /** Show what the address says. */
@@ -111,6 +141,8 @@ export class Shell {
     this.screen?.close();
     this.prefix = prefix;
     this.fail("");
+    this.tell();
+    if (kind.about.includes("model")) this.picker.value = this.model;
     const screen = (this.screen = kind.make(this));
     this.main.className = `screen ${name}`;
     this.main.replaceChildren(screen.element);
@@ -130,6 +162,15 @@ export class Shell {
       if (one === name) link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");
     }
+  }
+
+  /**
+   * Say what was done, until something else is.
+   * @param {...(Node | string)} words
+   */
+  tell(...words) {
+    this.notice.replaceChildren(...words);
+    this.notice.hidden = !words.length;
   }
 
   /** @param {string} message */

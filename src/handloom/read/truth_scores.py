@@ -126,7 +126,7 @@ def scored(name: str, method: str, function: Method, model: Model, truth: Circui
     begin = perf_counter()
     found = function(model, pairs)
     seconds = perf_counter() - begin
-    scores = checked(method, found, [one.edge for one in truth.edges])
+    scores = checked_scores(method, found, [one.edge for one in truth.edges])
     cpr, cmd = areas(Graph(model), scores, pairs.first(AREA_PAIRS))
     return MethodScore(
         name,
@@ -143,7 +143,7 @@ def scored(name: str, method: str, function: Method, model: Model, truth: Circui
     )
 
 
-def checked(method: str, found: Any, edges: Sequence[Edge]) -> dict[Edge, float]:
+def checked_scores(method: str, found: Any, edges: Sequence[Edge]) -> dict[Edge, float]:
     """A method's scores, of every edge; what is not an edge, or not a number, raises an error."""
     if not isinstance(found, Mapping):
         raise HandloomError(f"{method}: it returned {shown(found)} (expected a dict from edges to numbers)")

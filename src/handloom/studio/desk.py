@@ -10,6 +10,7 @@ from pathlib import Path
 
 from handloom.core import HandloomError
 from handloom.core.errors import shown
+from handloom.studio.certificates import Certificates
 from handloom.studio.events import Events
 from handloom.studio.jobs import Jobs
 
@@ -26,9 +27,11 @@ class Studio:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "folder", self.folder.resolve())
+        object.__setattr__(self, "certificates", Certificates(self.events))
         object.__setattr__(self, "jobs", Jobs(self.events, files=self.files, folder=self.folder))
 
     jobs: Jobs = field(init=False)
+    certificates: Certificates = field(init=False)
 
     @property
     def files(self) -> list[Path]:

@@ -1,4 +1,4 @@
-"""The first screen: programs, runs, model files and lessons, and what the command line asked to see."""
+"""The first screen: lessons, programs, runs, model files and problems, and what the command line asked to see."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -7,8 +7,9 @@ from typing import Any
 
 from handloom.core.errors import HandloomError
 from handloom.core.finding import is_program
-from handloom.runs.listing import run_folders, runs_in
+from handloom.runs.listing import Run, run_folders, runs_in
 from handloom.studio.desk import Studio
+from handloom.studio.lessons.lesson import lessons, picture
 from handloom.write.catalogue import ALL
 
 DEEP = 3  # levels of folders in which files are looked for
@@ -20,8 +21,10 @@ def home(studio: Studio, body: dict[str, Any]) -> dict[str, Any]:
     return {
         "folder": studio.folder.name,
         "programs": [{"name": one.name, "about": one.about} for one in ALL],
+        "lessons": [one.card() | {"picture": picture(one.name)} for one in lessons()],
         "runs": runs(studio),
         "files": files(studio),
+        "problems": problems(),
         "start": start(studio),
     }
 
@@ -33,7 +36,38 @@ def runs(studio: Studio) -> list[dict[str, Any]]:
     except HandloomError:
         return []
     newest = sorted(listed, key=lambda run: run.path.stat().st_mtime, reverse=True)
-    return [run.to_json() | {"run": studio.shown(run.path)} for run in newest]
+    active = running(studio)
+    return [
+        run.to_json()
+        | {"run": studio.shown(run.path), "reached": reached(run)}
+        | {"state": "running" if run.path.resolve() in active else "ended"}
+        for run in newest
+    ]
+
+
+def running(studio: Studio) -> set[Path]:
+    """The folders of the runs that are running now."""
+    jobs = (job for job in studio.jobs.list() if job["state"] in ("running", "stopping") and job.get("folder"))
+    return {(studio.folder / job["folder"]).resolve() for job in jobs}
+
+
+def reached(run: Run) -> str:
+    """What a run has reached, in words."""
+    if run.damaged:
+        return run.damaged
+    what = "generations" if run.kind == "discover" else f"of {run.goal:,} steps" if run.goal else "steps"
+    facts = [f"{run.steps or 0:,} {what}"]
+    facts += [] if run.success is None else [f"{run.success:.1%} right"]
+    facts += [] if run.best is None else [f"best {run.best:g}"]
+    facts += [] if run.loss is None or run.success is not None or run.best is not None else [f"loss {run.loss:.3f}"]
+    return ", ".join(facts)
+
+
+def problems() -> list[dict[str, str]]:
+    """The problems of `discover` by name."""
+    from handloom.discover.catalogue import PROBLEMS
+
+    return [{"name": name, "about": entry.about} for name, entry in PROBLEMS.items()]
 
 
 def files(studio: Studio) -> list[dict[str, Any]]:

@@ -13,16 +13,24 @@ from typing import Any
 from handloom.core import HandloomError
 from handloom.core.errors import shown
 from handloom.core.finding import is_program
+from handloom.studio.certificates import digest_of
 from handloom.studio.desk import Studio
+from handloom.studio.models import found, text_of
 from handloom.tasks.catalogue import users_file
 
 PLACES = ("out", "run", "store")  # of a spec: folders and files
-OURS = ("files",)  # what only the studio says
+OURS = ("files", "digest")  # what only the studio says, or needs
 
 
 def start(studio: Studio, body: dict[str, Any]) -> dict[str, Any]:
-    """Start a job."""
-    job: dict[str, Any] = studio.jobs.start(checked(studio, body)).to_json()
+    """Start a job. A certificate is about the weights that the page shows, whose digest it sends."""
+    spec = checked(studio, body)
+    model = found(studio, text_of(body, "model"))[0] if spec.get("kind") == "certify" else None
+    if model and body.get("digest") not in (None, digest_of(model)):
+        raise HandloomError(f"{body['model']}: it has changed since it was opened; open it again")
+    job: dict[str, Any] = studio.jobs.start(spec).to_json()
+    if model:
+        studio.certificates.begun(job["id"], model, lambda: found(studio, body["model"])[0])
     return job
 
 

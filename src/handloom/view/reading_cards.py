@@ -1,19 +1,28 @@
 """What a notebook shows of a circuit, of the scores of methods, and of an overview."""
 
+from collections.abc import Mapping
+
 from handloom.read.circuit import Circuit
+from handloom.read.graph import Edge
 from handloom.read.matching import HeadMatches
-from handloom.read.truth_scores import ScoreTable
+from handloom.read.truth_scores import ScoreTable, auroc
 from handloom.view.pages.skeleton import figure, line, table
 from handloom.view.svg.circuit_graph import circuit_drawing
 from handloom.view.svg.heatmap import heatmap
 
 
-def circuit_card(found: Circuit) -> str:
-    """The graph, and what was tried."""
+def circuit_card(found: Circuit, method: str = "", scores: Mapping[Edge, float] | None = None) -> str:
+    """The graph, and what was tried; with the scores of a method, what it would find."""
     look, sign = ("good", "✓") if found.certified else ("bad", "✗")
     words = "".join(f"<p>{line(words)}</p>" for words in found.comparison())
     badge = f'<p><span class="badge {look}">{sign} {line(found.summary())}</span></p>'
-    return f"<h3>Circuit</h3>{badge}{words}{figure(circuit_drawing(found))}"
+    if len(found.real) in (0, len(found.edges)):
+        scores = None  # a method has nothing to tell apart
+    if scores is not None:
+        share = f"AUROC {auroc(scores, found.real):.3f}"  # 1 finds the circuit, 0.5 is chance
+        best = f"its {len(found.real)} best edges beside the {len(found.real)} real ones; {share}"
+        words += f"<p>The method <b>{line(method)}</b>: {line(best)}.</p>"
+    return f"<h3>Circuit</h3>{badge}{words}{figure(circuit_drawing(found, scores))}"
 
 
 def scores_card(found: ScoreTable) -> str:

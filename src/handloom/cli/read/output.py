@@ -31,6 +31,12 @@ TaskOption = Annotated[
     str | None, typer.Option(help="The task of the model, such as min:n=5; default: the one in its notes.")
 ]
 SeedOption = Annotated[int, typer.Option(help="Which inputs.", min=0)]
+MethodOption = Annotated[
+    str | None,
+    typer.Option(
+        help="A method to compare with the truth in the picture: one of ours, or FILE.py.", show_default=False
+    ),
+]
 
 
 def check_picture(output: Path | None) -> None:

@@ -1,5 +1,8 @@
-"""An explanation of a model as one page: its architecture, an example with the attention of its heads and the stream,
-the answer position by position, and its weights drawn with the names of their parts."""
+"""An explanation of a model as one page: its architecture, the model computing an example, what each of its parts is
+for, the answer position by position, and its weights drawn with the names of their parts.
+
+A model that is too large to compute in a page is shown by drawings: the pattern of every head, and the stream.
+"""
 
 import numpy as np
 
@@ -9,16 +12,20 @@ from handloom.read.explanation import Explanation
 from handloom.read.part_names import NOT_USED, direction_names, head_words, matrices, mlp_words, token_names
 from handloom.view.answer_table import answer_table, title_of_answer
 from handloom.view.architecture import architecture_drawing
+from handloom.view.pages.looms import blocks, is_lively, loom_figure, loom_of
 from handloom.view.pages.skeleton import figure, line, skeleton, table
 from handloom.view.svg.heatmap import heatmap
 
 MOST = 48  # rows and columns of a matrix that are drawn
+EMBEDS = ("W_E", "W_pos")  # whose columns are directions, each on a scale of its own
 
 
 def explanation_page(e: Explanation) -> str:
     """The page as text."""
-    parts = [top(e), example(e), answer(e), weights(e)]
-    return skeleton(e.name, "\n".join(filter(None, parts)), wide=True)
+    lively = is_lively(e.model)
+    parts = [top(e), *((living(e), parts_in_words(e)) if lively else (example(e),)), answer(e), weights(e, lively)]
+    body, looms = "\n".join(filter(None, parts)), {"-shown": loom_of(e)} if lively else {}
+    return skeleton(e.name, body, ["unpack.js"] * lively, wide=True, data=blocks(looms))
 
 
 def top(e: Explanation) -> str:
@@ -33,6 +40,23 @@ def top(e: Explanation) -> str:
         f'<p><span class="badge {look}">{line(e.certified)}</span></p></div>'
         f"{figure(architecture_drawing(e.model.config))}</header>"
     )
+
+
+def living(e: Explanation) -> str:
+    """The example, computed in the page."""
+    told = f"On <code>{line(e.given)}</code> it outputs <code>{line(e.output)}</code>."
+    more = "Type another, click a position and a stage, take a head out or drag a weight: all of it is computed here."
+    return f"<h2>An example</h2><p>{told} {more}</p>{loom_figure(e.name, '-shown')}"
+
+
+def parts_in_words(e: Explanation) -> str:
+    """What every head and MLP is for, and where each head looks in the example."""
+    looks = e.attention()
+    told = {f"head {head}": (words, looks[head]) for head, words in head_words(e.model).items()}
+    told |= {f"MLP {i}": (words, "") for i, words in mlp_words(e.model).items()}
+    rows = [(part, words, "" if words == NOT_USED else look) for part, (words, look) in told.items() if words or look]
+    at = f"at position {e.at} of the example"
+    return f"<h2>Its parts</h2>{table([('', 'what it is for', at), *rows], 'parts')}" if rows else ""
 
 
 def example(e: Explanation) -> str:
@@ -83,12 +107,19 @@ def answer(e: Explanation) -> str:
     return f"<h2>{title_of_answer(e)}</h2>{table(answer_table(e), 'answer')}" if e.answer else ""
 
 
-def weights(e: Explanation) -> str:
-    """Every matrix that is not all zero."""
+def weights(e: Explanation, lively: bool = False) -> str:
+    """Every matrix that is not all zero; beside a loom, which shows those of the layers, only the others."""
     parts = []
     for label, matrix, rows, columns in matrices(e.model):
+        if lively and label.startswith("layers."):
+            continue
         more = f", of {matrix.shape[0]:,} × {matrix.shape[1]:,} the first" if max(matrix.shape) > MOST else ""
-        drawn = heatmap(matrix[:MOST, :MOST], rows[:MOST], columns[:MOST])
+        part = matrix[:MOST, :MOST]
+        drawn = heatmap(part, rows[:MOST], columns[:MOST], scale=np.abs(part).max(0) if label in EMBEDS else None)
         parts.append(f"<div>{figure(drawn, f'{label}{more}')}</div>")
-    words = "Zero is the colour of the page, blue above, orange below, as strong as the largest entry of the matrix."
+    words = (
+        "Zero is the colour of the page, blue above, orange below, as strong as the largest entry of the matrix, "
+        "and where tokens and positions are embedded, as the largest of the direction."
+    )
+    words += " Those of a head or an MLP stand beside the loom, with the part that is selected." * lively
     return f'<h2>Weights</h2><p>{words}</p><div class="side">{"".join(parts)}</div>'

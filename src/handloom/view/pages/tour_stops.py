@@ -4,7 +4,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from handloom.tasks import Task, task_of
 from handloom.view.architecture import architecture_drawing
+from handloom.view.pages.looms import Loom
 from handloom.view.svg.circuit_graph import circuit_drawing
 from handloom.view.svg.constructions import construction_drawing
 from handloom.view.svg.drawing import Drawing
@@ -20,13 +22,16 @@ class Stop:
     code: str
     needs: str = ""  # a package that the light base does not bring
     picture: Callable[[Names], dict[str, Drawing]] = lambda names: {}  # caption → drawing
+    loom: Callable[[Names], Loom | None] = lambda names: None  # a model that computes in the page
 
 
-def search_pictures(names: Names) -> dict[str, Drawing]:
-    """Where the second layer looks."""
-    tokens, pattern = ["1", "2", "3", "4", "5", "6", "1", "2", "3"], names["pattern"][0]
-    marked = [(len(tokens) - 1, int(pattern[-1].argmax()))]
-    return {"Layer 1, head 0: a row is a position that looks": heatmap(pattern, tokens, tokens, marked=marked)}
+def search_loom(names: Names) -> Loom:
+    task = task_of(names["search"])
+    return Loom("search", names["search"], "1 2 3 4 5 6 1 2 3", task if isinstance(task, Task) else None)
+
+
+def trained_loom(names: Names) -> Loom:
+    return Loom("a trained model", names["trained"], "0110110")
 
 
 def circuit_pictures(names: Names) -> dict[str, Drawing]:
@@ -86,14 +91,12 @@ print(model("Hell", edits={"pos_embed": 0.0}))
     ),
     Stop(
         "Attention, programmed",
-        "Two layers find where the last three tokens stood before, and output what followed. This is where they look.",
+        "Two layers find where the last three tokens stood before, and output what followed. Watch them look there.",
         """
 search = hl.program("search")
 print(search("1 2 3 4 5 6 1 2 3"))
-pattern = hl.trace(search, "1 2 3 4 5 6 1 2 3")["1.pattern"]
-print("the last position looks at", pattern[0, -1].round(3))
 """,
-        picture=search_pictures,
+        loom=search_loom,
     ),
     Stop(
         "Right, and known to be",
@@ -179,6 +182,7 @@ for head in range(2):
     print(f"about to write digit 8, head {head} gives digit 3 {pattern[head, 7, 3]:.0%}")
 """,
         picture=trained_pictures,
+        loom=trained_loom,
         needs="torch",
     ),
     Stop(
@@ -192,9 +196,6 @@ with tempfile.TemporaryDirectory() as folder:
     found = discover("isosceles:n=10", store=f"{folder}/records.sqlite",
                      generations=1, attempts=40, model=False)
 print(f"{found.best.score} points, verified; {found.problem.best_known} are known")
-chosen = {tuple(point) for point in found.best.construction}
-for x in range(10):
-    print(" ".join("#" if (x, y) in chosen else "." for y in range(10)))
 """,
         picture=found_pictures,
         needs="numba",

@@ -4,10 +4,11 @@
 
 A head has three ports, for its queries, keys and values; a line ends at the port that reads. It is as thick as the
 share of pairs on which cutting it changes an answer. Parts that no answer needs are pale. Given the scores of a method,
-the edges that it would choose are drawn too: those it misses are dashed, and those it adds are orange.
+the edges that it would choose are drawn too: those that it finds are whole, those that it misses dashed, and those that
+it adds are orange and dotted; a legend counts them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from handloom.read.circuit import Circuit, EdgeEvidence
@@ -19,6 +20,9 @@ WIDE, TALL = 84, 30  # a part
 MARGIN = 18
 THIN, THICK = 1.0, 4.5
 PORTS = {"q": -24, "k": 0, "v": 24}
+LINE, SAMPLE = 20, 34  # of the legend: its height, and how long its sample is
+LEGEND_WIDTH = 250
+DOTTED = 2.0  # how thick a line is that no answer needs
 
 
 @dataclass(frozen=True)
@@ -40,10 +44,27 @@ def circuit_drawing(found: Circuit, method: Mapping[Edge, float] | None = None) 
         for i, name in enumerate(row)
     }
     needed = {part_of(end) for edge in found.real for end in edge}
-    shapes: list[Shape] = list(lines(found, spots, chosen_by(found, method)))
+    chosen = chosen_by(found, method)
+    shapes: list[Shape] = list(lines(found, spots, chosen))
     for name, spot in spots.items():
         shapes += part(name, spot, name in needed)
-    return Drawing(width, height, tuple(shapes))
+    if chosen is None:
+        return Drawing(width, height, tuple(shapes))
+    shapes += legend(found.real, chosen, height)
+    return Drawing(max(width, LEGEND_WIDTH), height + 3 * LINE + MARGIN / 2, tuple(shapes))
+
+
+def legend(real: frozenset[Edge], chosen: frozenset[Edge], top: float) -> Iterator[Shape]:
+    """What each kind of line is, and how many there are."""
+    told = (
+        ("plus-line", "real, and found", len(real & chosen)),
+        ("missed-line", "real, and missed", len(real - chosen)),
+        ("extra-line", "found, and not real", len(chosen - real)),
+    )
+    for i, (look, words, count) in enumerate(told):
+        y = top + LINE * i + 4
+        yield Segment(MARGIN, y, MARGIN + SAMPLE, y, look, width=2.5)
+        yield Label(MARGIN + SAMPLE + 10, y, f"{words}: {count}", "label", 11, "start")
 
 
 def rows_of(found: Circuit) -> list[list[str]]:
@@ -76,7 +97,7 @@ def lines(found: Circuit, spots: Mapping[str, Spot], chosen: frozenset[Edge] | N
     for one in found.edges:
         wanted = chosen is not None and one.edge in chosen
         if one.real or wanted:
-            look = "minus-line" if not one.real else "missed-line" if chosen is not None and not wanted else "plus-line"
+            look = "extra-line" if not one.real else "missed-line" if chosen is not None and not wanted else "plus-line"
             drawn.append(line_of(one, spots, look))
     return drawn
 
@@ -85,7 +106,7 @@ def line_of(one: EdgeEvidence, spots: Mapping[str, Spot], look: str) -> Segment:
     start, end = spots[one.source], spots[part_of(one.target)]
     aside = PORTS.get(one.target[-1], 0) if part_of(one.target) != one.target else 0
     hint = f"{one.source} → {one.target}: {one.percent} of pairs"
-    thick = THIN + (THICK - THIN) * one.share
+    thick = THIN + (THICK - THIN) * one.share if one.real else DOTTED
     return Segment(start.x, start.y - TALL / 2, end.x + aside, end.y + TALL / 2, look, hint, thick)
 
 

@@ -55,7 +55,7 @@ LOOKS = {
     "shade-minus": Paint(ORANGE),
     "pale-box": Paint(PAPER, GRID),
     "plus-line": Paint(stroke=BLUE),
-    "minus-line": Paint(stroke=ORANGE),
+    "extra-line": Paint(stroke=ORANGE, dash="1.5 3.5"),
     "missed-line": Paint(stroke=BLUE, dash="5 4"),
     "mark": Paint("none", INK, 1.6),
     "known": Paint(stroke=GREEN, thick=1.6, dash="4 3"),

@@ -28,6 +28,7 @@ from handloom.core.arrays import Array
 from handloom.core.checks import whole
 from handloom.core.errors import counted, one_line, shown
 from handloom.write.parts.encodings import circle, on_circle, padding, turn
+from handloom.write.taotp.places import TextError, characters, lines_of
 
 MOST_TEXT = 2**23  # characters in a text; larger models belong in a model file
 MOST_COMMAS = 2**18  # Python's syntax tree takes a kilobyte for each number
@@ -50,7 +51,8 @@ def evaluate_literal(text: str) -> Any:
             tree = ast.parse(text, mode="eval").body
     except SyntaxError as error:
         why = "a number has too many digits" if "integer string conversion" in error.msg else error.msg
-        raise HandloomError(f"line {error.lineno or 1} cannot be read: {why}") from error
+        line = error.lineno or 1
+        raise TextError(f"line {line} cannot be read: {why}", line, error.offset or 1) from error
     except ValueError as error:
         raise HandloomError(f"the text cannot be read: {one_line(error)}") from error
     except (RecursionError, MemoryError) as error:
@@ -60,7 +62,8 @@ def evaluate_literal(text: str) -> Any:
         try:
             return walk.value(tree)
         except HandloomError as error:
-            raise HandloomError(f"line {walk.line}: {error}") from error
+            column = characters(lines_of(text)[walk.line - 1], walk.byte) + 1
+            raise TextError(f"line {walk.line}: {error}", walk.line, column) from error
 
 
 @dataclass
@@ -69,7 +72,8 @@ class Evaluation:
 
     depth: int = 0
     numbers: int = 0
-    line: int = 0  # where it went wrong
+    line: int = 0  # where it went wrong,
+    byte: int = 0  # and at which byte of the line
 
     def value(self, node: ast.expr) -> Any:
         self.depth += 1
@@ -82,7 +86,8 @@ class Evaluation:
                 raise HandloomError(f"this ({type(node).__name__}) is not a part of the language; {WHAT_THERE_IS}")
             return KINDS[type(node)](self, node)
         except HandloomError:
-            self.line = self.line or node.lineno
+            if not self.line:
+                self.line, self.byte = node.lineno, node.col_offset
             raise
         finally:
             self.depth -= 1

@@ -32,6 +32,7 @@ from handloom.core.errors import counted, shown
 from handloom.core.files import as_path, check_ordinary, what_is
 from handloom.write.book import BOOK
 from handloom.write.taotp.literals import MOST_NUMBERS, MOST_TEXT, as_array, evaluate_literal, shape_text
+from handloom.write.taotp.places import TextError, place_of, places
 
 Entries = dict[str, Any]
 Item = tuple[tuple[str, str], Array]  # an array with the name of its entry, for messages, and its own
@@ -95,11 +96,26 @@ def load_taotp(path: str | os.PathLike[str]) -> Model:
 
 
 def read_taotp(text: str) -> Model:
-    """The model that a text describes."""
+    """The model that a text describes. An error says in which line; one of a wrong entry, in which line it begins."""
     try:
         return build(evaluate_literal(text))
-    except HandloomError as error:  # matrices in a message take several lines
-        raise HandloomError(" ".join(str(error).split())) from error
+    except TextError as error:  # matrices in a message take several lines
+        raise TextError(in_one_line(error), error.line, error.column) from error
+    except HandloomError as error:
+        raise located(in_one_line(error), text) from error
+
+
+def in_one_line(error: HandloomError) -> str:
+    return " ".join(str(error).split())
+
+
+def located(message: str, text: str) -> HandloomError:
+    """An error about an entry, with the line in which the entry begins."""
+    try:
+        place = place_of(message, places(text))
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+        place = None  # it was no text, or too much of one
+    return TextError(f"line {place.line}: {message}", place.line, place.column) if place else TextError(message)
 
 
 def build(entries: Any) -> Model:
