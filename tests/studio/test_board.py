@@ -10,7 +10,7 @@ from handloom.discover.catalogue import problem_named
 from handloom.discover.problem import verdict
 from handloom.discover.records.store import Store
 from handloom.studio import Studio
-from handloom.studio.board import keep, open_problem, score
+from handloom.studio.board import keep, open_problem, own_problems, score
 
 OWN = """
 from handloom.discover import Problem, subsets
@@ -106,6 +106,14 @@ def test_a_python_file_runs_only_if_the_command_line_named_it(here):
     assert open_problem(named, {"problem": "own.py:n=5"})["problem"] == "own:n=5"
     Path("own.py").write_text(OWN.replace("(0, 1), ", ""))
     assert score(named, asked)["offending"] == [[1, 2, 3]]
+
+
+def test_the_form_asks_for_the_parameters_of_own_problems_and_not_of_tasks(here):
+    Path("own.py").write_text(OWN)
+    Path("other.py").write_text("task = 3")
+    found = own_problems(Studio(here, ("own.py:n=5", "other.py", "addition")))
+    fields = [{"name": "n", "kind": "int", "default": 4}]
+    assert found == [{"name": "own.py", "about": "your own", "parameters": fields}]
 
 
 def test_a_space_that_is_too_large_to_draw_has_no_board(studio):

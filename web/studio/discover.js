@@ -31,9 +31,9 @@ export class DiscoverScreen {
   async open(fields) {
     const forms = await this.shell.forms();
     if (this.closed.signal.aborted) return;
-    this.given = forms.given;
+    this.problems = forms.discover.problems;
     const look = (/** @type {string} */ problem) => this.shell.go({ screen: "discover", problem });
-    this.form = new DiscoverForm(forms.discover, forms.given, { start: (spec) => this.start(spec), look });
+    this.form = new DiscoverForm(forms.discover, { start: (spec) => this.start(spec), look });
     this.list = new RunList(this.shell, "discover", fields.run);
     this.side.append(this.form.element, this.list.element);
     this.list.refresh();
@@ -75,9 +75,8 @@ export class DiscoverScreen {
    */
   nameOf(problem) {
     const [stem, rest] = problem.split(/:(.*)/s);
-    const stemOf = (/** @type {string} */ one) => one.replace(/\.py(:.*)?$/, "").split("/").at(-1);
-    const file = this.given?.find((/** @type {string} */ one) => stemOf(one) === stem);
-    return file ? `${file.replace(/\.py:.*$/, ".py")}${rest ? `:${rest}` : ""}` : problem;
+    const own = this.problems?.find((/** @type {any} */ one) => one.name.split("/").at(-1) === `${stem}.py`);
+    return own ? `${own.name}${rest ? `:${rest}` : ""}` : problem;
   }
 
   /**
