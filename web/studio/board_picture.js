@@ -18,6 +18,8 @@ import { fitted } from "../loom/dom.js";
 import { MONO, SANS } from "../loom/surface.js";
 import { shown } from "./board_space.js";
 
+const NAMED = 16; // pixels of a box with a name
+
 /**
  * @param {HTMLCanvasElement} canvas
  * @param {Layout} layout
@@ -108,10 +110,11 @@ function boxes(context, { boxes: places }, { space, chosen }, named, bad) {
     context.strokeStyle = bad.has(i) ? named.red : named.line;
     context.lineWidth = 1;
     context.strokeRect(x + 0.5, y + 0.5, width - 1, height - 1);
+    if (bad.has(i)) cross(context, x + width - 7, y + 7, 3, named.paper);
+    if (width < NAMED) return;
     context.fillStyle = share > 0.5 ? named.paper : named.ink;
     const text = shown(space.kind === "word" ? space.elements[chosen[i]] : space.elements[i]);
     context.fillText(text, x + width / 2, y + height / 2 + 1);
-    if (bad.has(i)) cross(context, x + width - 7, y + 7, 3, named.paper);
   });
 }
 

@@ -22,6 +22,7 @@
  */
 const MARGIN = 6;
 const MOST_CELL = 40; // pixels
+const SMALL = 170; // pixels, below which there is no room for names
 const HIT = 14; // pixels around a vertex
 
 /**
@@ -67,8 +68,9 @@ function grid({ size = [1, 1], places = [], frames = [] }, width) {
 function rows({ kind, elements, length }, width) {
   const count = kind === "word" ? length : elements.length;
   const longest = kind === "word" ? 1 : Math.max(...elements.map((one) => shown(one).length));
-  const cell = Math.max(26, 10 + 7.4 * longest);
-  const tall = 26;
+  const small = width < SMALL; // boxes without names
+  const cell = small ? Math.max(5, Math.min(13, width / Math.sqrt(1.6 * count))) : Math.max(26, 10 + 7.4 * longest);
+  const tall = small ? cell - 3 : 26;
   const across = Math.max(1, Math.min(count, Math.floor((width - 2 * MARGIN) / cell)));
   const left = (/** @type {number} */ i) => MARGIN + cell * (i % across);
   const top = (/** @type {number} */ i) => MARGIN + (tall + 3) * Math.floor(i / across);

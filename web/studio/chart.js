@@ -15,6 +15,7 @@
  * @property {Series[]} series
  * @property {(value: number) => string} show a value in words
  * @property {[number, number]} [range] of values, if it is always the same
+ * @property {boolean} [linear] is never drawn on a logarithmic scale
  * @property {string} [over] what x counts
  * @property {number} [height]
  */
@@ -41,7 +42,7 @@ export class Chart {
     this.canvas = el("canvas", { role: "img", tabindex: 0, "aria-label": form.title });
     this.values = form.series.map(() => el("b"));
     this.scale = el("button", { class: "chip", "aria-pressed": "false", onclick: () => this.turn() }, "log");
-    this.scale.hidden = Boolean(form.range);
+    this.scale.hidden = Boolean(form.range ?? form.linear);
     this.title = el("strong", {}, form.title);
     const legend = form.series.map(({ name, look, dashed }, i) =>
       el("span", { class: `key ${look}${dashed ? " dashed" : ""}` }, el("i"), `${name} `, this.values[i]),
@@ -164,7 +165,8 @@ export class Chart {
     context.fillStyle = soft;
     context.lineWidth = 1;
     context.textAlign = "right";
-    for (const value of this.isLog() ? logTicks(...up) : ticks(...up, 4)) {
+    const whole = !this.form.range && this.points.flat().every((point) => Number.isInteger(point.y));
+    for (const value of this.isLog() ? logTicks(...up) : ticks(...up, 4, whole)) {
       context.strokeStyle = line;
       stroke(context, [LEFT, Math.round(y(value)) + 0.5], [this.width - RIGHT, Math.round(y(value)) + 0.5]);
       context.fillText(this.form.range ? this.form.show(value) : written(value, 3), LEFT - 7, y(value) + 4);

@@ -10,6 +10,8 @@ import { DiscoverForm } from "./discover_form.js";
 import { DiscoveryView } from "./discovery_view.js";
 import { RunList } from "./run_list.js";
 
+const PAUSE = 700; // ms without a better one, after which the records are asked for
+
 export class DiscoverScreen {
   /** @param {Shell} shell */
   constructor(shell) {
@@ -21,15 +23,17 @@ export class DiscoverScreen {
     this.element = el("div", { class: "two-columns" }, this.side, this.main);
     /** @type {DiscoveryView | undefined} */
     this.view = undefined;
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    this.due = undefined;
   }
 
   /** @param {import("./address.js").Fields} fields */
   async open(fields) {
     const forms = await this.shell.forms();
     if (this.closed.signal.aborted) return;
-    this.given = forms.given;
+    this.problems = forms.discover.problems;
     const look = (/** @type {string} */ problem) => this.shell.go({ screen: "discover", problem });
-    this.form = new DiscoverForm(forms.discover, forms.given, { start: (spec) => this.start(spec), look });
+    this.form = new DiscoverForm(forms.discover, { start: (spec) => this.start(spec), look });
     this.list = new RunList(this.shell, "discover", fields.run);
     this.side.append(this.form.element, this.list.element);
     this.list.refresh();
@@ -71,9 +75,8 @@ export class DiscoverScreen {
    */
   nameOf(problem) {
     const [stem, rest] = problem.split(/:(.*)/s);
-    const stemOf = (/** @type {string} */ one) => one.replace(/\.py(:.*)?$/, "").split("/").at(-1);
-    const file = this.given?.find((/** @type {string} */ one) => stemOf(one) === stem);
-    return file ? `${file.replace(/\.py:.*$/, ".py")}${rest ? `:${rest}` : ""}` : problem;
+    const own = this.problems?.find((/** @type {any} */ one) => one.name.split("/").at(-1) === `${stem}.py`);
+    return own ? `${own.name}${rest ? `:${rest}` : ""}` : problem;
   }
 
   /**
@@ -83,11 +86,18 @@ export class DiscoverScreen {
   heard(run, event) {
     if (this.view && (!run || run === this.view.run)) this.view.later();
     if (!event || ["begun", "done", "error"].includes(event.type)) this.list?.refresh();
-    if (event?.type === "done" && this.view && run === this.view.run) this.refresh();
+    if (!this.view || run !== this.view.run || !event) return;
+    if (event.type === "done") this.refresh();
+    if (event.type === "improved") {
+      clearTimeout(this.due);
+      this.due = setTimeout(() => this.refresh(), PAUSE);
+      this.list?.show();
+    }
   }
 
   /** The records, after a search. */
   async refresh() {
+    if (this.closed.signal.aborted) return;
     const { records } = await this.shell.api.post("/api/problem", { problem: this.name });
     this.view?.showRecords(records);
   }

@@ -3,22 +3,20 @@
  *
  * @typedef {import("./fields.js").Option} Option
  * @typedef {{ name: string, about: string, parameters: { name: string, kind: string, default: any }[] }} Problem
+ * @typedef {{ start: (spec: object) => Promise<void>, look: (problem: string) => void }} Does
  */
 import { messageOf } from "../loom/desk.js";
 import { el, say } from "../loom/dom.js";
 import { Fields } from "./fields.js";
 
-const OWN = "your own file";
-
 export class DiscoverForm {
   /**
-   * @param {{ problems: Problem[], settings: Option[] }} forms
-   * @param {string[]} files Python files that the command line named
-   * @param {{ start: (spec: object) => Promise<void>, look: (problem: string) => void }} does
+   * @param {{ problems: Problem[], settings: Option[] }} forms with the user's own problems
+   * @param {Does} does
    */
-  constructor(forms, files, does) {
+  constructor(forms, does) {
     this.does = does;
-    this.problems = [...forms.problems, ...files.map((name) => ({ name, about: OWN, parameters: [] }))];
+    this.problems = forms.problems;
     const options = this.problems.map(({ name }) => el("option", { value: name }, name));
     this.choice = el("select", { id: "problem", onchange: () => this.choose() }, ...options);
     this.words = el("p", { class: "soft" });

@@ -113,11 +113,12 @@ function patternOf(values, head) {
  */
 export function examined(model, [prompt, answer]) {
   const ids = [...prompt, ...answer.slice(0, -1)];
+  const want = model.config.layers && model.config.heads ? ["*.pattern"] : [];
   if (!model.config.causal || ids.length > model.config.block) {
     const { right } = mark(model, [prompt, answer], {});
-    return { right, margin: NaN, values: run(model, prompt, { want: ["*.pattern"] }).values };
+    return { right, margin: NaN, values: run(model, prompt, { want }).values };
   }
-  const { logits, values } = run(model, ids, { want: ["*.pattern"] });
+  const { logits, values } = run(model, ids, { want });
   const margins = answer.map((token, i) => marginOf(logits, prompt.length - 1 + i, token));
   const margin = Math.min(...margins);
   return { right: margin > 0 || generatesIt(model, prompt, answer, margin), margin, values };

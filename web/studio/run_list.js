@@ -61,9 +61,10 @@ export class RunList {
   }
 
   /** @param {any} run */
-  reached({ kind, steps, goal, loss, success, best, damaged }) {
+  reached({ run, kind, steps, goal, loss, success, best, damaged }) {
     if (damaged) return ["damaged"];
-    if (kind === "discover") return [best === null ? "nothing yet" : `best ${written(best)}`];
+    const found = this.shell.book.runs.get(run)?.improved.at(-1)?.score ?? best;
+    if (kind === "discover") return [found === null ? "nothing yet" : `best ${written(found)}`];
     const step = steps === goal ? `${written(goal)} steps` : `step ${written(steps ?? 0)} of ${written(goal ?? 0)}`;
     return [step, success === null ? "" : percent(success), loss === null ? "" : `loss ${written(loss, 3)}`];
   }

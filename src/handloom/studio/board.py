@@ -5,6 +5,7 @@ verifier, and only what it finds legal becomes a record.
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import lru_cache
 from importlib.util import find_spec
 from itertools import combinations, product
@@ -14,7 +15,7 @@ from typing import Any
 
 from handloom.core import HandloomError
 from handloom.core.errors import in_users_code, shown
-from handloom.discover.catalogue import PROBLEMS, problem_named
+from handloom.discover.catalogue import PROBLEMS, USERS, problem_named
 from handloom.discover.problem import Problem, arity, call_rule, verdict
 from handloom.discover.records.importing import import_one
 from handloom.discover.records.origin import came_from, started_from
@@ -22,7 +23,8 @@ from handloom.discover.records.store import Record, Store
 from handloom.discover.spaces import Construction, Space
 from handloom.studio.desk import Studio
 from handloom.studio.models import text_of
-from handloom.tasks.naming import python_file
+from handloom.tasks.naming import parameters, python_file
+from handloom.tasks.user_file import defined
 from handloom.view.svg.constructions import Nest
 
 STORE = "records.sqlite"
@@ -60,6 +62,18 @@ def problem_in(studio: Studio, name: str) -> Problem:
 def made(name: str, changed: float) -> Problem:
     """A problem, made once for many clicks, and again when its file has changed."""
     return problem_named(name)
+
+
+def own_problems(studio: Studio) -> list[dict[str, Any]]:
+    """The problems in Python files that the command line named, with their parameters. Other files define tasks."""
+    found = []
+    for name in studio.given:
+        path = Path((python_file(name) or (Path(), ""))[0])
+        with suppress(HandloomError):
+            asked = parameters(path.stem, defined(path, USERS, False)) if path.is_file() else {}
+            fields = [{"name": key, "kind": one.kind.__name__, "default": one.default} for key, one in asked.items()]
+            found += [{"name": str(path), "about": "your own", "parameters": fields}] if path.is_file() else []
+    return found
 
 
 # How it is drawn

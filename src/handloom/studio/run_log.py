@@ -9,7 +9,7 @@ from handloom.core.files import load_file
 from handloom.read.explanation import example_for
 from handloom.runs import Folder
 from handloom.runs.listing import read_run
-from handloom.studio.board import store_of
+from handloom.studio.board import own_problems, store_of
 from handloom.studio.desk import Studio
 from handloom.studio.form_fields import discover_form, learn_form
 from handloom.studio.frames import fitting, frame
@@ -90,6 +90,6 @@ def runs(studio: Studio, body: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def forms(studio: Studio, body: dict[str, Any]) -> dict[str, Any]:
-    """What the forms of Learn and Discover ask, and the Python files that they may name."""
-    named = [one for one in studio.given if one.partition(":")[0].endswith(".py")]
-    return {"learn": learn_form(), "discover": discover_form(), "given": named}
+    """What the forms of Learn and Discover ask."""
+    discover = discover_form()
+    return {"learn": learn_form(), "discover": discover | {"problems": discover["problems"] + own_problems(studio)}}
