@@ -44,7 +44,8 @@ export class Reader {
       ...lesson.blocks.map((block) => blockElement(block, link)),
       ...ending,
     );
-    this.article.addEventListener("keydown", (event) => this.key(event));
+    this.end = new AbortController();
+    document.addEventListener("keydown", (event) => this.key(event), { signal: this.end.signal });
     const right = el("div", { class: "beside-text" }, this.error, this.place);
     this.element = el("div", { class: "lesson-page" }, this.article, right);
   }
@@ -136,9 +137,10 @@ export class Reader {
     return /** @type {import("../loom/mount.js").Mounted} */ (this.loom).desk;
   }
 
-  /** @param {KeyboardEvent} event undo and redo work from the text too */
+  /** @param {KeyboardEvent} event undo and redo work wherever one is, as in the loom */
   key(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || !this.loom) return;
+    const target = /** @type {Node} */ (event.target);
+    if (event.ctrlKey || event.metaKey || event.altKey || !this.loom || this.place.contains(target)) return;
     const change = { z: undone, Z: redone }[event.key];
     if (!change) return;
     event.preventDefault();
@@ -153,6 +155,7 @@ export class Reader {
 
   close() {
     this.asked += 1;
+    this.end.abort();
     this.loom?.close();
   }
 }

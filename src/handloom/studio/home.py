@@ -10,7 +10,7 @@ from handloom.core.finding import is_program
 from handloom.runs.listing import Run, run_folders, runs_in
 from handloom.studio.desk import Studio
 from handloom.studio.lessons.lesson import lessons, picture
-from handloom.write.catalogue import ALL
+from handloom.write.catalogue import NAMED
 
 DEEP = 3  # levels of folders in which files are looked for
 MOST = 200  # files listed
@@ -20,7 +20,7 @@ MODELS = (".safetensors", ".taotp")
 def home(studio: Studio, body: dict[str, Any]) -> dict[str, Any]:
     return {
         "folder": studio.folder.name,
-        "programs": [{"name": one.name, "about": one.about} for one in ALL],
+        "programs": [{"name": one.name, "about": one.about} for one in NAMED.values()],
         "lessons": [one.card() | {"picture": picture(one.name)} for one in lessons()],
         "runs": runs(studio),
         "files": files(studio),
