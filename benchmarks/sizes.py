@@ -12,7 +12,7 @@ import numpy as np
 import handloom as hl
 from handloom.core.engines import choose_engine
 from handloom.write.compiler import TokenProgram, compile
-from handloom.write.compiler.prove import prove
+from handloom.write.compiler.proving import prove_compiled
 from handloom.write.compiler.values import END
 from handloom.write.standard import STANDARD, standard
 
@@ -85,7 +85,7 @@ def proven(model: hl.Model) -> str:
     """The seconds of a proof; or how the model is checked instead."""
     start = time.process_time()
     try:
-        prove(model)
+        prove_compiled(model)
     except hl.HandloomError:
         return hl.certify(model).method
     return f"{time.process_time() - start:.1f}"

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from handloom.core import trace as trace
     from handloom.core import transforms as transforms
     from handloom.discover import Verb
+    from handloom.discover.proof import Proof as Proof
+    from handloom.discover.proof import prove as prove
     from handloom.discover.records import records as records
     from handloom.learn import resume as resume
     from handloom.learn import sample as sample
@@ -64,6 +66,7 @@ MODULE_OF = {
     "discover": "handloom.discover",  # the package itself, which can be called
     "page": "handloom.view.pages.live",
     "program": "handloom.write",
+    **dict.fromkeys(("Proof", "prove"), "handloom.discover.proof"),
     "read": "handloom.read",  # the module itself
     "records": "handloom.discover.records",
 }

@@ -20,7 +20,7 @@ class Handloom(Commands):
     names = (
         *("run", "info", "certify", "write", "compile", "export", "import"),
         *("tasks", "learn", "resume", "sample", "score", "runs", "curves", "read", "heatmap", "page"),
-        *("discover", "records", "lab", "studio", "tour"),
+        *("discover", "prove", "records", "lab", "studio", "tour"),
     )
 
 

@@ -85,18 +85,22 @@ def check_ending(path: Path | None, endings: tuple[str, ...]) -> None:
 
 def show(store: "Store", chosen: "list[Record]", asked: str | None, as_json: bool) -> None:
     from handloom.discover.records.exporting import as_objects, best_known_of
+    from handloom.discover.records.proofs import proof_of
 
     if as_json:
         print_json(as_objects(store, chosen, asked))
     elif chosen:
-        print_table(chosen, best_known_of(store, chosen, asked))
+        proofs = {record.problem: proof_of(store, record.problem) for record in chosen}
+        print_table(chosen, best_known_of(store, chosen, asked), proofs)
     else:
         print(f"no such records in {store.path} yet")
 
 
-def print_table(chosen: "list[Record]", known: dict[str, Any]) -> None:
+def print_table(chosen: "list[Record]", known: dict[str, Any], proofs: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Column, Table
+
+    from handloom.discover.records.proofs import proved
 
     longest = max(len(record.problem) for record in chosen)
     first = Column("problem", overflow="fold", min_width=min(longest, 24))
@@ -107,7 +111,8 @@ def print_table(chosen: "list[Record]", known: dict[str, Any]) -> None:
     for record in chosen:
         known_value = "" if known[record.problem] is None else str(known[record.problem])
         name = record.problem if record.problem.isprintable() else repr(record.problem)
-        table.add_row(name, str(record.score), known_value, how_found(record.origin), record.found[:10], str(record.id))
+        how = "; ".join(filter(None, [how_found(record.origin), proved(proofs[record.problem], record.score)]))
+        table.add_row(name, str(record.score), known_value, how, record.found[:10], str(record.id))
     Console(highlight=False, markup=False).print(table)
 
 

@@ -167,7 +167,7 @@ def task_of_program(name: str, parameters: Mapping[str, Any]) -> tuple[str, dict
 def prover_of(model: Model) -> Prove | None:
     """What can prove a model right, if its notes hold a compiled program, or name one that has such a thing."""
     if "compiled" in model.notes:
-        prove: Prove = loaded("handloom.write.compiler.prove:prove")
+        prove: Prove = loaded("handloom.write.compiler.proving:prove_compiled")
         return prove
     name, task = model.notes.get("program"), noted(model)
     if not isinstance(name, str) or name not in PROGRAMS or task is None:

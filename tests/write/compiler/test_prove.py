@@ -9,7 +9,7 @@ import pytest
 import handloom as hl
 from handloom.language import apply, back, number, program, token
 from handloom.write.compiler import compile, ranges, streams
-from handloom.write.compiler.prove import prove
+from handloom.write.compiler.proving import prove_compiled
 from handloom.write.compiler.rewrite import rewritten
 from handloom.write.compiler.stored import KEY
 from handloom.write.standard import STANDARD, standard
@@ -67,7 +67,7 @@ def test_a_standard_program_is_proven_at_its_default_size(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LARGE)
 def test_a_standard_program_is_proven_at_a_large_size(name):
-    assert prove(compile(standard(name, **LARGE[name]))).right
+    assert prove_compiled(compile(standard(name, **LARGE[name]))).right
 
 
 def test_a_program_that_promises_is_run_instead():
@@ -78,7 +78,7 @@ def test_a_program_that_promises_is_run_instead():
 
     model = compile(promises)
     with pytest.raises(hl.HandloomError, match="no proof"):
-        prove(model)
+        prove_compiled(model)
     assert hl.certify(model).right
 
 
@@ -88,20 +88,20 @@ def test_a_proven_margin_is_at_most_the_one_that_all_inputs_show(name):
     model = compile(program)
     shown = hl.certify(model, program.task, everything=True)
     assert shown.right
-    assert 0 < prove(model).margin <= shown.margin * (1 + 1e-4)
+    assert 0 < prove_compiled(model).margin <= shown.margin * (1 + 1e-4)
 
 
 @pytest.mark.parametrize(("name", "sizes"), [("reverse", {"n": 255, "letters": 26}), ("induction", {"n": 511})])
 def test_reverse_and_induction_are_proven_at_512_positions(name, sizes):
     model = compile(standard(name, **sizes))
     assert model.config.block >= 511
-    assert prove(model).right
+    assert prove_compiled(model).right
 
 
 def test_the_file_alone_is_enough_for_the_proof(tmp_path):
     model = compile(standard("induction", n=20, letters=5))
     hl.save(model, tmp_path / "m.safetensors")
-    assert hl.certify(tmp_path / "m.safetensors") == prove(model)
+    assert hl.certify(tmp_path / "m.safetensors") == prove_compiled(model)
 
 
 def test_a_proof_is_about_the_program_in_the_notes():
@@ -109,7 +109,7 @@ def test_a_proof_is_about_the_program_in_the_notes():
     notes = json.loads(json.dumps(dict(model.notes)))
     notes[KEY]["values"] = compile(standard("caesar", n=2, by=4)).notes[KEY]["values"]
     with pytest.raises(hl.HandloomError, match="no proof"):
-        prove(model.with_(notes=notes))
+        prove_compiled(model.with_(notes=notes))
 
 
 def mutated(model: hl.Model, rng: np.random.Generator) -> hl.Model:
@@ -144,7 +144,7 @@ def mutated(model: hl.Model, rng: np.random.Generator) -> hl.Model:
 
 def proven(model: hl.Model) -> bool:
     try:
-        return prove(model).right
+        return prove_compiled(model).right
     except hl.HandloomError as error:
         assert str(error).startswith("no proof"), error
         return False
@@ -161,7 +161,7 @@ def check_mutations(name: str, count: int) -> int:
             accepted += 1
             shown = hl.certify(tampered, program.task, everything=True)
             assert shown.right
-            assert prove(tampered).margin <= shown.margin * (1 + 1e-4)
+            assert prove_compiled(tampered).margin <= shown.margin * (1 + 1e-4)
     return accepted
 
 
@@ -193,7 +193,7 @@ def test_the_form_of_a_program_for_long_inputs_is_proven_only_if_it_is_right(nam
     monkeypatch.setattr(streams, "FEW_CASES", few_cases)
     program = standard(name, **sizes)
     model, rng = compile(program), np.random.default_rng(1)
-    assert prove(model).margin <= hl.certify(model, program.task, everything=True).margin * (1 + 1e-4)
+    assert prove_compiled(model).margin <= hl.certify(model, program.task, everything=True).margin * (1 + 1e-4)
     every = [mutated(model, rng) for _ in range(20)]
     kept = [one for one in every if proven(one)]
     assert 0 < len(kept) < len(every)
@@ -204,7 +204,7 @@ def test_the_form_of_a_program_for_long_inputs_is_proven_only_if_it_is_right(nam
 @pytest.mark.parametrize("modulus", range(2, 11))
 @pytest.mark.parametrize("n", [120, 126, 127])
 def test_counts_modulo_any_number_are_proven_at_up_to_128_positions(n, modulus):
-    assert prove(compile(standard("count-mod", n=n, modulus=modulus))).right
+    assert prove_compiled(compile(standard("count-mod", n=n, modulus=modulus))).right
 
 
 MEANS = {"majority": {"n": 7}, "dyck-1": {"n": 7}, "shuffle-dyck-2": {"n": 4}, "sort": {"n": 3, "digits": 2}}
@@ -217,7 +217,7 @@ def test_a_mean_with_too_many_values_is_proven_by_its_sign(name, monkeypatch):
     program = standard(name, **MEANS[name])
     assert any(len(program.ranges.values[mean]) <= 5 for mean in program.ranges.signs)
     model, rng = compile(program), np.random.default_rng(0)
-    assert prove(model).margin <= hl.certify(model, program.task, everything=True).margin * (1 + 1e-4)
+    assert prove_compiled(model).margin <= hl.certify(model, program.task, everything=True).margin * (1 + 1e-4)
     every = [mutated(model, rng) for _ in range(25)]
     kept = [one for one in every if proven(one)]
     assert 0 < len(kept) < len(every)
@@ -233,7 +233,7 @@ def test_neurons_that_differ_between_means_of_one_sign_are_not_proven():
     reads[:2, 1] *= moved / turn
     writes[1] *= (1 - turn) / (1 - moved)
     with pytest.raises(hl.HandloomError, match="no proof: what neurons write differs for means of one sign"):
-        prove(model.with_(params=flat))
+        prove_compiled(model.with_(params=flat))
 
 
 @pytest.mark.parametrize("name", ["layers.0.W_Q", "layers.1.W_K", "layers.0.W_V", "W_E", "ln_final.w"])
@@ -260,4 +260,4 @@ def test_a_proof_compares_the_rewritten_program_with_the_original(monkeypatch):
     passes = import_module("handloom.write.compiler.compile")
     monkeypatch.setattr(passes, "rewritten", lambda answer, ranges: rewritten(other.answer, other.ranges))
     with pytest.raises(hl.HandloomError, match="no proof: rewritten"):
-        prove(model)
+        prove_compiled(model)

@@ -11,6 +11,7 @@ from typing import Any
 from handloom.core.files import as_path, write_atomically
 from handloom.discover.problem import Number
 from handloom.discover.records.exchange import as_object, as_paragraph
+from handloom.discover.records.proofs import proof_of
 from handloom.discover.records.selection import Asked, by_problem, problem_or_none
 from handloom.discover.records.store import Record, Store
 
@@ -24,7 +25,19 @@ def best_known_of(store: Store, records: Sequence[Record], asked: Asked = None) 
 def as_objects(store: Store, records: Sequence[Record], asked: Asked = None) -> list[dict[str, Any]]:
     """Records for JSON, with the best known values of their problems."""
     known = best_known_of(store, records, asked)
-    return [as_object(record) | {"best_known": known[record.problem]} for record in records]
+    proofs = {name: proof_of(store, name) for name in known}
+    return [
+        as_object(record) | {"best_known": known[record.problem]} | bound_in(proofs[record.problem], record)
+        for record in records
+    ]
+
+
+def bound_in(proof: dict[str, Any] | None, record: Record) -> dict[str, Any]:
+    """What is proved of a record's problem, for JSON; nothing if nothing is."""
+    if proof is None:
+        return {}
+    kept = {key: proof[key] for key in ("bound", "seconds", "checked", "count")}
+    return {"optimal": record.score == proof["bound"], "proof": kept}
 
 
 def as_file_text(store: Store, records: Sequence[Record], ending: str = ".json", asked: Asked = None) -> str:

@@ -26,7 +26,7 @@ from handloom.learn.fresh import steps
 from handloom.learn.settings import Settings
 from handloom.view.figures.panels import Heat, Lines, Mark, Panel, band
 from handloom.write import program
-from handloom.write.compiler.prove import prove
+from handloom.write.compiler.proving import prove_compiled
 
 CLAIM = Claim(
     name="hops",
@@ -118,7 +118,7 @@ def watched(depth: int, hops: Sequence[int], lab: Lab) -> tuple[dict[str, Any], 
 def layers_by_hand(k: int) -> int:
     """The layers of the compiled program, which is proven right."""
     model = program("compiled/k-hop", k=k, n=15)
-    prove(model)
+    prove_compiled(model)
     return model.config.layers
 
 

@@ -42,7 +42,7 @@ HOW = "all cases of every part, with rounding"
 RUNS = 40  # inputs on which the rewritten program is compared with the original one
 
 
-def prove(model: Model, progress: Progress | None = None) -> Certificate:
+def prove_compiled(model: Model, progress: Progress | None = None) -> Certificate:
     """The certificate of a compiled model; a HandloomError if there is no proof."""
     program = stored_program(model)
     if program is None:

@@ -1,0 +1,15 @@
+"""Proofs of optimality: upper bounds for problems of many elements without forbidden sets, by OR-Tools CP-SAT.
+
+    import handloom as hl
+
+    hl.prove("isosceles:n=6")                  # isosceles:n=6: 9 is optimal, proved in 0.8 s; …
+    hl.prove("four-cycle-free:n=12", count=True).classes
+
+family.py has the forbidden sets, clauses.py and cliques.py two encodings of them, symmetric.py and parts.py what makes
+a proof short, solver.py the calls of the solver, counting.py the number of optimal constructions, proving.py the whole.
+"""
+
+from handloom.discover.proof.proof import Proof
+from handloom.discover.proof.proving import prove
+
+__all__ = ["Proof", "prove"]
