@@ -22,11 +22,11 @@ inline int block_queries(int T) {
     return std::min(T, std::max(MIN_QUERIES, BLOCK_SCORES / std::max(1, T) / STRIP * STRIP));
 }
 
-// Scores are computed in whole panels, for which rows have room; those beyond the last key are not read.
-inline int whole_panels(int keys) { return (int)panels(keys) * PANEL; }
+// Scores are computed in whole vectors, for which rows have room; those beyond the last key are not read.
+inline int whole_vectors(int keys) { return (keys + W - 1) / W * W; }
 
 // The distance between rows of the pattern.
-inline ptrdiff_t pattern_stride(int T) { return row_length(whole_panels(T)); }
+inline ptrdiff_t pattern_stride(int T) { return row_length(whole_vectors(T)); }
 
 // Floats needed to keep the pattern of a head.
 inline size_t pattern_size(int T) { return T > MAX_KEPT_LENGTH ? 0 : T * pattern_stride(T); }
@@ -86,7 +86,7 @@ inline void attention_forward(const Head& h, const AttentionScratch& scratch, fl
     for (int first = 0; first < h.T; first += STRIP) {
         const int count = std::min(STRIP, h.T - first), seen = first + count;
         float* pattern = kept ? kept + first * stride : scratch.pattern;
-        multiply(count, whole_panels(seen), h.d_head, plain(h.q + first * h.stride, h.stride), keys, pattern, stride);
+        multiply(count, whole_vectors(seen), h.d_head, plain(h.q + first * h.stride, h.stride), keys, pattern, stride);
         for (int i = 0; i < count; i++) {
             float* p = pattern + i * stride;
             const int own = first + i + 1;  // keys that this query sees
@@ -139,9 +139,9 @@ inline void attention_backward(const Head& h, const AttentionScratch& scratch, c
             float *pattern = patterns + strip * stride, *d_scores = scratch.d_scores + strip * stride;
             const float* d = d_z + first * z_stride;
             if (!kept)
-                multiply(count, whole_panels(seen), h.d_head, plain(h.q + first * h.stride, h.stride), keys, pattern,
+                multiply(count, whole_vectors(seen), h.d_head, plain(h.q + first * h.stride, h.stride), keys, pattern,
                          stride);
-            multiply(count, whole_panels(seen), h.d_head, plain(d, z_stride), values, d_scores, stride);
+            multiply(count, whole_vectors(seen), h.d_head, plain(d, z_stride), values, d_scores, stride);
             for (int i = 0; i < count; i++) {
                 float *p = pattern + i * stride, *s = d_scores + i * stride;
                 const int own = first + i + 1;

@@ -34,49 +34,47 @@ inline Right unpacked(const float* at, ptrdiff_t row) { return {at, row, PANEL};
 
 enum class Begin { zero, bias, add };  // the initial value of the sums: 0, a bias per column, or what C holds
 
-template <int R>
-inline __attribute__((always_inline)) void tile(int depth, Left a, const float* b, ptrdiff_t b_row, Vec (&c)[R][2]) {
+// A tile of R rows and V vectors: two, or one where no more columns are left.
+template <int R, int V>
+inline __attribute__((always_inline)) void tile(int depth, Left a, const float* b, ptrdiff_t b_row, Vec (&c)[R][V]) {
     const float* at = a.at;
     for (int p = 0; p < depth; p++) {
-        const Vec b0 = load(b), b1 = load(b + W);
+        const Vec b0 = load(b), b1 = V > 1 ? load(b + W) : Vec{};
 #pragma GCC unroll 16
         for (int i = 0; i < R; i++) {
             const Vec x = splat(at[i * a.row]);
             c[i][0] += x * b0;
-            c[i][1] += x * b1;
+            if constexpr (V > 1) c[i][1] += x * b1;
         }
         at += a.step;
         b += b_row;
     }
 }
 
-template <int R>
+template <int R, int V>
 void whole_tile(int depth, Left a, const float* b, ptrdiff_t b_row, float* c, ptrdiff_t c_row, Begin begin,
                 const float* bias) {
-    Vec sums[R][2];
+    Vec sums[R][V];
 #pragma GCC unroll 16
     for (int i = 0; i < R; i++) {
         const float* from = begin == Begin::add ? c + i * c_row : bias;
-        sums[i][0] = begin == Begin::zero ? Vec{} : load(from);
-        sums[i][1] = begin == Begin::zero ? Vec{} : load(from + W);
+        for (int k = 0; k < V; k++) sums[i][k] = begin == Begin::zero ? Vec{} : load(from + k * W);
     }
-    tile<R>(depth, a, b, b_row, sums);
+    tile<R, V>(depth, a, b, b_row, sums);
 #pragma GCC unroll 16
-    for (int i = 0; i < R; i++) {
-        store(c + i * c_row, sums[i][0]);
-        store(c + i * c_row + W, sums[i][1]);
-    }
+    for (int i = 0; i < R; i++)
+        for (int k = 0; k < V; k++) store(c + i * c_row + k * W, sums[i][k]);
 }
 
-// The same for the last columns, fewer than a panel: computed in a tile of its own and copied from there.
-template <int R>
+// The same for the last columns, fewer than V vectors: computed in a tile of its own and copied from there.
+template <int R, int V>
 void part_tile(int cols, int depth, Left a, const float* b, ptrdiff_t b_row, float* c, ptrdiff_t c_row, Begin begin,
                const float* bias) {
-    float own[R * PANEL] = {};
+    float own[R * V * W] = {};
     for (int i = 0; i < R && begin != Begin::zero; i++)
-        std::memcpy(own + i * PANEL, begin == Begin::add ? c + i * c_row : bias, cols * sizeof(float));
-    whole_tile<R>(depth, a, b, b_row, own, PANEL, Begin::add, nullptr);
-    for (int i = 0; i < R; i++) std::memcpy(c + i * c_row, own + i * PANEL, cols * sizeof(float));
+        std::memcpy(own + i * V * W, begin == Begin::add ? c + i * c_row : bias, cols * sizeof(float));
+    whole_tile<R, V>(depth, a, b, b_row, own, V * W, Begin::add, nullptr);
+    for (int i = 0; i < R; i++) std::memcpy(c + i * c_row, own + i * V * W, cols * sizeof(float));
 }
 
 template <int R>
@@ -85,8 +83,10 @@ void any_tile(int rows, int cols, int depth, Left a, const float* b, ptrdiff_t b
     if constexpr (R > 1) {
         if (rows < R) return any_tile<R - 1>(rows, cols, depth, a, b, b_row, c, c_row, begin, bias);
     }
-    if (cols >= PANEL) whole_tile<R>(depth, a, b, b_row, c, c_row, begin, bias);
-    else part_tile<R>(cols, depth, a, b, b_row, c, c_row, begin, bias);
+    if (cols >= PANEL) whole_tile<R, 2>(depth, a, b, b_row, c, c_row, begin, bias);
+    else if (cols > W) part_tile<R, 2>(cols, depth, a, b, b_row, c, c_row, begin, bias);
+    else if (cols == W) whole_tile<R, 1>(depth, a, b, b_row, c, c_row, begin, bias);
+    else part_tile<R, 1>(cols, depth, a, b, b_row, c, c_row, begin, bias);
 }
 
 // C (rows × cols) = A · B plus the initial value of the sums.

@@ -162,16 +162,16 @@ private:
         std::vector<double> squares(chunks());
         pool_.run(chunks(), [&](int i, int) {
             const int64_t first = (int64_t)i * CHUNK;
-            double total = 0.0;
+            Vec total{};
             sweep((int)(chunk_end(i) - first), [&](int j, auto span) {
                 Vec g{};
                 for (const Lane& lane : lanes_)
                     if (!lane.groups.empty()) g += span.load(lane.gradient.data() + first + j);
                 g = g * share;
                 span.store(gradient.data() + first + j, g);
-                total += sum(g * g);
+                total += g * g;
             });
-            squares[i] = total;
+            squares[i] = sum(total);
         });
         return squares;
     }

@@ -48,10 +48,11 @@ inline Vec root(Vec x) {
     return x;
 }
 
-// The sum of all lanes, always in the same order.
+// The sum of all lanes, always in the same order. Unrolled, because only then does GCC leave `part` in registers.
 inline float sum(Vec v) {
     float part[W];
     store(part, v);
+#pragma GCC unroll 4
     for (int half = W / 2; half; half /= 2)
         for (int i = 0; i < half; i++) part[i] += part[i + half];
     return part[0];
@@ -60,6 +61,7 @@ inline float sum(Vec v) {
 inline float largest(Vec v) {
     float part[W];
     store(part, v);
+#pragma GCC unroll 4
     for (int half = W / 2; half; half /= 2)
         for (int i = 0; i < half; i++) part[i] = part[i] > part[i + half] ? part[i] : part[i + half];
     return part[0];
