@@ -68,21 +68,32 @@ private:
     void attention(const int* slots, int layer) {
         const int HK = config_.d_attn(), K = config_.d_head;
         stream_.project(model_, layer, in_, qkv_);
-        for (int i = 0; i < stream_.rows; i++)
-            for (int h = 0; h < config_.n_heads; h++) {
-                const size_t at = slot_size_ * slots[i] + ((size_t)layer * config_.n_heads + h) * K * key_stride_;
-                const float* q = qkv_ + i * stream_.qkv_stride + h * K;
-                attend(lengths_[slots[i]], q, q + HK, q + 2 * HK, keys_.data() + at, values_.data() + at,
-                       z_ + i * stream_.z_stride + h * K);
-            }
+        each_head(slots, layer, [&](int now, const float* q, float* keys, float* values, float*) {
+            for (int j = 0; j < K; j++) keys[j * key_stride_ + now] = q[HK + j];
+            std::copy(q + 2 * HK, q + 2 * HK + K, values + (ptrdiff_t)now * K);
+        });
+        each_head(slots, layer, [&](int now, const float* q, const float* keys, const float* values, float* z) {
+            attend(now + 1, q, keys, values, z);
+        });
         stream_.add_heads(model_, layer, z_);
     }
 
-    // One query: its own key and value are stored at position `now`, and it sees them and all earlier ones.
-    void attend(int now, const float* q, const float* k, const float* v, float* keys, float* values, float* z) {
-        const int K = config_.d_head, seen = now + 1;
-        for (int j = 0; j < K; j++) keys[j * key_stride_ + now] = k[j];
-        std::copy(v, v + K, values + (ptrdiff_t)now * K);
+    // work(its position, q, keys, values, z) for every head of every row. Keys and values of all rows are stored before
+    // the first is read: a vector that holds a number just stored has to wait for it.
+    template <class Work>
+    void each_head(const int* slots, int layer, Work work) {
+        const int K = config_.d_head;
+        for (int i = 0; i < stream_.rows; i++)
+            for (int h = 0; h < config_.n_heads; h++) {
+                const size_t at = slot_size_ * slots[i] + ((size_t)layer * config_.n_heads + h) * K * key_stride_;
+                work(lengths_[slots[i]], qkv_ + i * stream_.qkv_stride + h * K, keys_.data() + at, values_.data() + at,
+                     z_ + i * stream_.z_stride + h * K);
+            }
+    }
+
+    // One query and the keys and values that it sees.
+    void attend(int seen, const float* q, const float* keys, const float* values, float* z) {
+        const int K = config_.d_head;
         const float scale = 1.0f / std::sqrt((float)K);
         Vec most = splat(-INFINITY), total{};
         sweep_roomy(seen, [&](int t, auto span) {
