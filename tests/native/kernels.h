@@ -197,7 +197,7 @@ inline void compare_product(int rows, int cols, int depth, Random& random) {
 inline void test_products_of_all_shapes() {
     Random random(4);
     for (int rows : {1, 2, TILE - 1, TILE, TILE + 1, 2 * TILE + 3})
-        for (int cols : {1, 3, W, W + 1, PANEL - 1, PANEL, PANEL + 1, 2 * PANEL + 5})
+        for (int cols : {1, 3, W, W + 1, PANEL - 1, PANEL, PANEL + 1, PANEL + W, 2 * PANEL + 5})
             for (int depth : {0, 1, 2, 7, W + 1, DEPTH, DEPTH + 1, 2 * DEPTH + 9})
                 compare_product(rows, cols, depth, random);
 }
@@ -214,7 +214,7 @@ inline void test_a_product_without_its_bias_begins_with_zero() {
 inline void test_a_row_has_the_same_bits_whatever_rows_are_around_it() {
     Random random(6);
     const int most = 3 * TILE + 1;
-    for (int cols : {1, PANEL, PANEL + 3})
+    for (int cols : {1, W, PANEL, PANEL + 3})
         for (int depth : {5, DEPTH + 40}) {
             const Row a = random_row(random, most * depth), b = random_row(random, depth * cols, PANEL);
             const Row bias = random_row(random, cols);
