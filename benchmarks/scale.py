@@ -3,8 +3,8 @@
     python benchmarks/scale.py              # measures for some minutes, and writes docs/scale/measured.json
     python benchmarks/scale.py --simulate   # the table of docs/scale.md, from what was measured
 
-Needs the extras discover and cluster. `search` are tasks with a real search, `empty` tasks with one of no steps, which
-show what a task itself costs. With more workers than cores only `empty` tells something: that of the head.
+Needs the extras discover and cluster. `search` are searches of a run, several to a task; `empty` are tasks that do
+nothing, which shows what a task costs the head. With more workers than cores only that and the store say something.
 """
 
 import argparse
@@ -16,13 +16,14 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from handloom.discover.catalogue import problem_named
 from handloom.discover.loop.ledger import Ledger
 from handloom.discover.loop.model_turn import drawing_on
-from handloom.discover.loop.ray_executor import import_ray, on_ray
+from handloom.discover.loop.ray_executor import Tasks, import_ray, on_ray
 from handloom.discover.model.codec import Codec
 from handloom.discover.model.proposer import Proposer
 from handloom.discover.problem import Problem
@@ -120,7 +121,7 @@ def on_workers(problem: Problem, workers: int) -> dict[str, float]:
     """Searches, empty tasks and samples per second."""
     executor = on_ray(problem, [NONE])
     rate_of(executor, 4 * workers, 10)  # every worker makes its tables
-    found = {"search": rate_of(executor, 40 * min(workers, 2), STEPS), "empty": rate_of(executor, 1_000, 0)}
+    found = {"search": rate_of(executor, 800, STEPS), "empty": empty_tasks(1_000)}
     outcomes = executor.outcomes([Attempt(NONE, seed, 500) for seed in range(20)], never_stop)
     proposer, strings = proposer_for(problem, [one.result.construction for one in outcomes if one])
     proposer.train(strings, 2)
@@ -129,6 +130,18 @@ def on_workers(problem: Problem, workers: int) -> dict[str, float]:
     proposer.propose(2_000, seed=1, draw=drawing_on("ray"), at_once=2_000)
     executor.close()
     return found | {"samples": 2_000 / (time.monotonic() - began)}
+
+
+def empty_tasks(count: int) -> float:
+    ray = import_ray()
+    send = ray.remote(num_cpus=1, max_retries=0)(nothing)
+    began = time.monotonic()
+    list(Tasks(ray).results(lambda _: send.remote(), count, never_stop))
+    return count / (time.monotonic() - began)
+
+
+def nothing() -> None:
+    pass
 
 
 def rate_of(executor: Any, count: int, steps: int) -> float:
@@ -161,18 +174,27 @@ def records_per_second(writers: int, batch: int, count: int = 200) -> float:
 
 
 def simulated(found: dict[str, Any]) -> list[str]:
-    """Runs with and without the model, in rounds as now and in larger ones."""
-    empty = max(found[f"ray {workers}"]["empty"] for workers in COUNTS)
-    head, store = 1 / empty + found["pool"], 1 / found["writers 1"]["1"]
+    """Runs in rounds of 40 searches, as now, and in larger ones; with and without the model; one search to a task, and
+    ten."""
+    task = 1 / max(found[f"ray {workers}"]["empty"] for workers in COUNTS)
+    store, search, pool = 1 / found["writers 1"]["1"], found["search"], found["pool"]
     learning = 300 * found["training step"] + 300 / found["ray 1"]["samples"]
-    alone = Times(found["search"], head, store, 0.0, stored=0.02)
-    lines: list[str] = []
-    for tasks in (40, 400, 40_000):
-        runs = {"search alone": alone} | (
-            {} if tasks == 40 else {"with the model": Times(found["search"], head, store, learning, 0.02)}
-        )
-        lines += [f"\n{tasks:,} searches between two looks at the pool:\n", *table(runs, (10, 100, 1_000), tasks)]
-    return lines
+    one = Times(search, task + pool, store, 0.0, stored=0.02)
+    ten = Times(search, task + 10 * pool, store, 0.0, stored=0.2, together=10)
+    head = "| run | workers | searches per second | workers busy | head | store | learner |"
+    counts = (10, 100, 1_000)
+    together = replace(ten, store=store / 20)
+    runs = {
+        "rounds of 40": (one, 40),
+        "rounds of 40,000": (one, 40_000),
+        "ten searches to a task": (ten, 4_000),
+        "and stored together": (together, 4_000),
+        "and searches ten times as long": (replace(together, search=10 * search), 4_000),
+        "with the model, generations of 400": (replace(one, learning=learning), 400),
+        "with the model, 40,000, ten to a task": (replace(together, learning=learning), 4_000),
+    }
+    rows = [row for name, (times, tasks) in runs.items() for row in table({name: times}, counts, tasks)]
+    return [head, "| --- | --: | --: | --: | --: | --: | --: |", *rows]
 
 
 PARTS: dict[str, Callable[[], dict[str, Any]]] = {

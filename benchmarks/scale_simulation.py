@@ -34,16 +34,17 @@ class Times:
     store: float  # a transaction of the store
     learning: float  # training and sampling, once per generation; the workers wait
     stored: float  # transactions per task
+    together: int = 1  # searches in one task
 
 
 class Found(NamedTuple):
-    """The shares of the time in which each was busy, and the searches per second."""
+    """The shares of the time in which each was busy, and the tasks per second."""
 
     working: float
     head: float
     store: float
     learner: float
-    searches: float
+    tasks: float
 
 
 def simulate(times: Times, workers: int, tasks: int, generations: int, seed: int) -> Found:
@@ -51,7 +52,7 @@ def simulate(times: Times, workers: int, tasks: int, generations: int, seed: int
     rng = np.random.default_rng(seed)
     now = searched = headed = stored = 0.0
     for _ in range(generations):
-        lengths = rng.exponential(times.search, tasks)
+        lengths = rng.gamma(times.together, times.search, tasks)
         writes = rng.random(tasks) < times.stored
         end, waited = one_generation(times, lengths, writes, workers)
         searched, headed, stored = searched + lengths.sum(), headed + tasks * times.head, stored + waited
@@ -91,13 +92,10 @@ def one_generation(times: Times, lengths: np.ndarray, writes: np.ndarray, worker
 
 def table(times: dict[str, Times], counts: tuple[int, ...], tasks: int, seed: int = 0) -> list[str]:
     """Rows of Markdown: for each kind of run and number of workers, who is busy for how much of the time."""
-    rows = [
-        "| run | workers | searches per second | workers busy | head | store | learner |",
-        "| --- | --: | --: | --: | --: | --: | --: |",
-    ]
+    rows = []
     for name, one in times.items():
         for workers in counts:
             found = simulate(one, workers, tasks, 20, seed)
             shares = " | ".join(f"{share:.0%}".replace("%", " %") for share in found[:4])
-            rows.append(f"| {name} | {workers:,} | {found.searches:,.0f} | {shares} |")
+            rows.append(f"| {name} | {workers:,} | {found.tasks * one.together:,.0f} | {shares} |")
     return rows
