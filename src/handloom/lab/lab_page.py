@@ -75,6 +75,11 @@ def section(row: dict[str, Any], records: Path) -> Iterator[str]:
     if row["checks"]:
         head = ["| check | found | bounds | |", "| --- | --- | --- | --- |"]
         yield "\n".join([*head, *map(check_line, row["checks"])])
+    if (records / "judges" / f"{row['name']}.json").exists():
+        from handloom.lab.games.gammon.judged_record import judged_in_words
+
+        if told := judged_in_words(records / f"{row['name']}.json"):
+            yield fill(told.replace("-0.", "−0."), 120)
     picture = picture_name(row["name"])
     if (records / picture).exists():
         yield f"![{row['claim']}](lab/{picture})"
