@@ -117,10 +117,10 @@ def test_five_sparse_features_form_a_pentagon_and_linear_ones_do_not():
     assert (linear**2).sum() == pytest.approx(2.0, abs=0.1)
 
 
-def test_the_kept_model_computes_what_the_network_does_for_the_shares_of_tokens():
+def test_the_kept_model_computes_what_the_network_does_for_the_shares_of_tokens_and_the_last():
     w, b = np.random.default_rng(0).normal(size=(3, 8)), np.random.default_rng(1).normal(size=8)
     rows = np.random.default_rng(2).integers(0, 8, (5, 12))
-    shares = np.stack([np.bincount(row, minlength=8) / 12 for row in rows])
+    shares = np.stack([np.bincount(row, minlength=8) / 12 + np.eye(8)[row[-1]] for row in rows])
     logits, trace = reference.forward(superposition.as_model(w, b), rows, ["resid_final"])
     np.testing.assert_allclose(trace["resid_final"][:, -1], shares @ w.T, atol=1e-12)
     expected = superposition.reconstructed(*(torch.tensor(one) for one in (shares, w, b)), bent=False)

@@ -10,8 +10,9 @@ Bukatin's slides name the work that followed.
 The control leaves out the relu: a linear network must not have more features than dimensions, however sparse.
 
 A full run keeps the sparsest network as a Model, for `read`, which has few models whose true features are known. Its
-embedding, tied, is W; one head that sees all tokens alike takes their mean. So x are the shares of the tokens in a
-string, the stream is W x, and the logits are WᵀW x + b, of which the network takes the relu.
+embedding, tied, is W; one head that sees all tokens alike adds their mean to the last one. So x are the shares of the
+tokens in a string, and 1 more for the last; the stream is W x, and the logits are WᵀW x + b, of which the network takes
+the relu.
 """
 
 from collections.abc import Sequence
@@ -95,7 +96,8 @@ def best(found: tuple[Array, Array, Array]) -> list[tuple[Array, Array]]:
 
 
 def as_model(w: Array, b: Array) -> Model:
-    """The network as a Model: its logits for a string are WᵀW x + b, where x are the shares of the tokens so far."""
+    """The network as a Model: its logits are WᵀW x + b, where x are the shares of the tokens so far, and 1 more for the
+    last of them."""
     dimensions, features = w.shape
     config = Config(
         vocab=features,
@@ -107,7 +109,6 @@ def as_model(w: Array, b: Array) -> Model:
         norm="none",
         positions="none",
         biases=("unembed",),
-        skips=("mlp",),
     )
     p = params.zeros(config)
     p["W_E"], p["b_U"] = w.T.astype(float), b.astype(float)
