@@ -205,7 +205,7 @@ def picture(seeds: Sequence[Series]) -> Sequence[Panel]:
         ]
         return Lines(title, "layer", y, curves)
 
-    names = ["white-box", "usual", "labels shuffled"]
+    names = ["white-box", "usual", "labels shuffled"][: len(seeds[0]["accuracy"])]
     accuracies = [[one["accuracy"][i] for one in seeds] for i in range(len(names))]
     return [
         panel("rate", "Coding rate after attention", "nats"),
