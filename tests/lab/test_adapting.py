@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from handloom.core import Model, Vocab
+from handloom.core import Model, Vocab, reference
 from handloom.core.params import flatten, zeros
 from handloom.lab.experiment import Lab
 from handloom.lab.learned import (
@@ -109,10 +109,22 @@ def test_the_angles_of_a_pentagon():
 
 
 def test_five_sparse_features_form_a_pentagon_and_linear_ones_do_not():
-    bent, linear = (superposition.best(superposition.trained(5, 2, (0.05,), 600, 0, kind))[0] for kind in (True, False))
+    bent, linear = (
+        superposition.best(superposition.trained(5, 2, (0.05,), 600, 0, kind))[0][0] for kind in (True, False)
+    )
     assert superposition.off_pentagon(bent) < 5
     assert superposition.off_pentagon(linear) > 5
     assert (linear**2).sum() == pytest.approx(2.0, abs=0.1)
+
+
+def test_the_kept_model_computes_what_the_network_does_for_the_shares_of_tokens_and_the_last():
+    w, b = np.random.default_rng(0).normal(size=(3, 8)), np.random.default_rng(1).normal(size=8)
+    rows = np.random.default_rng(2).integers(0, 8, (5, 12))
+    shares = np.stack([np.bincount(row, minlength=8) / 12 + np.eye(8)[row[-1]] for row in rows])
+    logits, trace = reference.forward(superposition.as_model(w, b), rows, ["resid_final"])
+    np.testing.assert_allclose(trace["resid_final"][:, -1], shares @ w.T, atol=1e-12)
+    expected = superposition.reconstructed(*(torch.tensor(one) for one in (shares, w, b)), bent=False)
+    np.testing.assert_allclose(logits[:, -1], expected.numpy(), atol=1e-12)
 
 
 def test_the_true_features_are_their_own_best_match():

@@ -10,7 +10,8 @@ import pytest
 from handloom.core import HandloomError
 from handloom.lab.experiment import Lab, verdict_of
 from handloom.lab.games import backgammon, ply
-from handloom.lab.games.gammon import judges
+from handloom.lab.games.gammon import judged_record, judges
+from handloom.lab.games.gammon.judged_record import judge_record, judged_in_words
 from handloom.lab.games.gammon.judges import as_record, judge_name, judged, recorded_network
 from handloom.lab.games.gammon.matches import MatchScore, network_player, play_match
 from handloom.lab.games.gammon.value_net import first_weights
@@ -54,6 +55,23 @@ def test_a_network_in_a_record_is_a_judge_and_even_with_itself(tmp_path):
     found = recorded_network(path)
     assert np.allclose(found, weights, atol=1e-4)
     assert judged(network_player(found), str(path), 6, seed=0) == MatchScore(0.0, 0.0)
+
+
+def test_what_a_judge_found_is_told_of_the_network_that_it_judged_and_of_no_other(tmp_path, monkeypatch):
+    record = tmp_path / "backgammon.json"
+
+    def keep(seed):
+        record.write_text(
+            json.dumps({"series": [{"network": as_record(first_weights(5, np.random.default_rng(seed)))}]})
+        )
+
+    monkeypatch.setattr(judged_record, "judged", lambda *match, seed: MatchScore(0.25, 0.01))
+    keep(0)
+    assert judged_in_words(record) is None
+    judge_record(record, [str(record)])
+    assert "+0.250 ± 0.010 against the network" in judged_in_words(record)
+    keep(1)
+    assert judged_in_words(record) is None
 
 
 @pytest.mark.parametrize("text", ["{}", '{"network": [1, 2]}', "not JSON", '{"series": [{"network": []}]}'])

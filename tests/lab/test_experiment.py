@@ -18,6 +18,7 @@ from handloom.lab.catalogue import GROUPS, experiment, experiment_names, extras
 from handloom.lab.exact import hopfield
 from handloom.lab.experiment import Check, Finding, Lab, verdict_of
 from handloom.lab.keeping import keep, record_of, rounded
+from handloom.lab.one_thread import begin_worker
 from handloom.lab.repeated_pictures import repeated_panels
 from handloom.lab.running import conclude, conclusions
 
@@ -75,8 +76,16 @@ def test_every_record_has_three_seeds_a_control_and_a_picture(name):
     assert len(record["seeds"]) >= 3
     assert not record["quick"]
     assert any(check["control"] for check in record["checks"])
-    assert experiment(name).picture(record["series"])
+    assert all((DOCS / "lab" / f"{name}-{which}.safetensors").exists() for which in record["models"])
+    assert any(map(shows_a_claim, experiment(name).picture(record["series"])))
     assert (DOCS / "lab" / f"{name}.svg").exists()
+
+
+def shows_a_claim(panel):
+    """Whether there is something to compare with: a claimed number, a claimed curve, claimed cells, or a control."""
+    curves = [curve for curve in getattr(panel, "curves", ()) if curve.control or "claim" in curve.name]
+    others = [getattr(panel, name, None) for name in ("marks", "stairs", "claimed", "control")]
+    return bool(curves) or any(others)
 
 
 def test_every_claim_that_was_run_once_has_a_picture_with_the_claimed_number_in_it():
@@ -108,6 +117,11 @@ def test_processes_find_what_one_process_finds(tmp_path):
     assert record["verdict"] == found.verdict
     assert record["series"] == [rounded(one) for one in found.series]
     assert (tmp_path / "hopfield.svg").read_text().startswith("<?xml")
+
+
+def test_a_worker_allows_one_thread_before_it_loads_numpy():
+    assert begin_worker.__module__ == "handloom.lab.one_thread"
+    assert "numpy" not in modules_after("import handloom.lab.one_thread")
 
 
 def test_a_record_of_fewer_than_three_seeds_is_refused(tmp_path):

@@ -75,9 +75,23 @@ def section(row: dict[str, Any], records: Path) -> Iterator[str]:
     if row["checks"]:
         head = ["| check | found | bounds | |", "| --- | --- | --- | --- |"]
         yield "\n".join([*head, *map(check_line, row["checks"])])
+    yield from kept(row, records)
     picture = picture_name(row["name"])
     if (records / picture).exists():
         yield f"![{row['claim']}](lab/{picture})"
+
+
+def kept(row: dict[str, Any], records: Path) -> Iterator[str]:
+    """The models of a full run, and what judges found of them."""
+    if row.get("models"):
+        files = [f"{row['name']}-{which}.safetensors" for which in row["models"]]
+        told = f"Trained with the first seed, for `handloom read`: {', '.join(f'[{one}](lab/{one})' for one in files)}."
+        yield fill(told, 120, break_long_words=False, break_on_hyphens=False)
+    if (records / "judges" / f"{row['name']}.json").exists():
+        from handloom.lab.games.gammon.judged_record import judged_in_words
+
+        if found := judged_in_words(records / f"{row['name']}.json"):
+            yield fill(found.replace("-0.", "−0."), 120)
 
 
 def named_in(seed: str) -> str:
@@ -85,7 +99,8 @@ def named_in(seed: str) -> str:
 
 
 def sentence(claim: str) -> str:
-    return claim[0].upper() + claim[1:] + "."
+    first = claim[0].upper() if claim[0].isascii() else claim[0]  # not a capital alpha
+    return first + claim[1:] + "."
 
 
 def check_line(check: dict[str, Any]) -> str:

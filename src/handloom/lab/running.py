@@ -19,9 +19,10 @@ from types import ModuleType
 from typing import Any
 
 from handloom.core.callbacks import Progress
+from handloom.lab import one_thread
 from handloom.lab.catalogue import experiment, extras
 from handloom.lab.experiment import SEEDS, Conclusion, Finding, Lab
-from handloom.lab.one_thread import use_one_thread
+from handloom.lab.one_thread import begin_worker
 
 PAUSE = 0.2  # seconds between looks at the progress
 PARTS = 1000  # of a run, in which progress is counted
@@ -103,29 +104,6 @@ def pool(workers: int, jobs: int) -> Iterator[tuple[ProcessPoolExecutor, Any]]:
         executor.shutdown(cancel_futures=True)
 
 
-PROGRESS: Any = None  # in a worker: the array of its pool
-
-
-def begin_worker(parts: Any) -> None:
-    """What a new process does first. Ctrl-C ends the main process; and whatever ends that one ends this one."""
-    import signal
-    from threading import Thread
-
-    global PROGRESS
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    Thread(target=end_with_parent, daemon=True).start()
-    use_one_thread()
-    PROGRESS = parts
-
-
-def end_with_parent() -> None:
-    """Wait for the main process to end, however it does, and end this one at once."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
-
-
 def in_worker(name: str, job: int, seed: int, quick: bool, judge: str | None) -> Ran:
     """One seed of an experiment, in a process of a pool."""
     ran = run_seed(experiment(name), Lab(seed, quick, judge, partial(note, job)))
@@ -134,4 +112,4 @@ def in_worker(name: str, job: int, seed: int, quick: bool, judge: str | None) ->
 
 
 def note(job: int, done: int, most: int) -> None:
-    PROGRESS[job] = int(PARTS * min(1.0, done / max(1, most)))
+    one_thread.PROGRESS[job] = int(PARTS * min(1.0, done / max(1, most)))

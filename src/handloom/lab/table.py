@@ -73,6 +73,7 @@ def experiment_rows(records: Path) -> Iterator[dict[str, Any]]:
                 "verdict": record["verdict"],
                 "seconds": record["seconds"],
                 "checks": [short(check) for check in checks],
+                "models": record.get("models", []),
             }
 
 

@@ -31,7 +31,7 @@ CLAIM = Claim(
     papers=("2305.05465", "2312.10794"),
     seed="Hsu and Moitra",
     number="one cluster; attention of low rank",
-    quick=1.1,
+    quick=0.1,
     full=0.5,
 )
 TOKENS = 32

@@ -21,7 +21,7 @@ CLAIM = Claim(
     source="The Art of Transformer Programming, figure 7.9",
     seed="the book",
     number="random above 0.99 from about 10 dimensions, sinusoidal 0.94 with 256",
-    quick=0.4,
+    quick=0.2,
     full=1,
 )
 POSITIONS, DRAWS = 256, 100

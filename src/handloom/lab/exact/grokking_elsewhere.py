@@ -29,7 +29,7 @@ CLAIM = Claim(
     papers=("2310.17247",),
     seed="Bukatin",
     number="a delay, growing with spurious inputs",
-    quick=2.3,
+    quick=0.8,
     full=3,
 )
 EXAMPLES = 50

@@ -36,7 +36,7 @@ CLAIM = Claim(
     papers=("2311.14648",),
     seed="Hsu and Moitra",
     number="rate ≥ MF − miscalibration − 300 |Facts|/|Possible| − 7/√n",
-    quick=1.9,
+    quick=0.8,
     full=2,
 )
 POSSIBLE = 10.0**12  # hallucinations: so many that the term 300 |Facts| / |Possible| is below 0.0001

@@ -23,7 +23,7 @@ CLAIM = Claim(
     source="Hopfield 1982; Amit, Gutfreund and Sompolinsky 1985",
     seed="Hsu and Moitra",
     number="0.138 d",
-    quick=3,
+    quick=1.1,
     full=4,
 )
 LOADS = (0.10, 0.12, 0.13, 0.138, 0.145, 0.16, 0.18)

@@ -30,7 +30,7 @@ CLAIM = Claim(
     papers=("1701.06538",),
     seed="Bukatin",
     number="equal; k of E experts in the mask",
-    quick=0.5,
+    quick=0.1,
     full=0.5,
 )
 EXPERTS, NEURONS, TOP = 16, 8, 2  # E, F and k

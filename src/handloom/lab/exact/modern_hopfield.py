@@ -28,7 +28,7 @@ CLAIM = Claim(
     papers=("1606.01164", "1702.01929", "2008.02217"),
     seed="Hsu and Moitra",
     number="exp(Ω(d)) patterns",
-    quick=0.4,
+    quick=0.3,
     full=16,
 )
 BETA = 4.0

@@ -28,7 +28,7 @@ CLAIM = Claim(
     papers=("2002.07028",),
     seed="Bukatin",
     number="rank ≤ d_head; T − 1 (from memory)",
-    quick=0.6,
+    quick=0.2,
     full=1,
 )
 T = 8  # positions

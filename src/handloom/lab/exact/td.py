@@ -30,7 +30,7 @@ CLAIM = Claim(
     source="Sutton 1988; Sutton and Barto 2018; slides of Mehlig 2023",
     seed="Mehlig",
     number="equal; best λ strictly between 0 and 1",
-    quick=2.5,
+    quick=0.8,
     full=6,
 )
 LAMBDAS = (0.0, 0.4, 0.6, 0.8, 0.9, 0.95, 1.0)

@@ -30,7 +30,7 @@ CLAIM = Claim(
     source="Elhage et al. 2021",
     seed="Bukatin",
     number="equal, without norms",
-    quick=0.2,
+    quick=0.1,
     full=1,
 )
 FIXED = 2.0  # what the norms divide by, when an edit fixes it

@@ -44,7 +44,7 @@ NAMES = {
 
 
 def run(lab: Lab) -> Finding:
-    weights = best(trained(FEATURES, DIMENSIONS, (DENSITY,), lab.pick(800, 4_000), lab.seed, bent=True))[0]
+    weights, _ = best(trained(FEATURES, DIMENSIONS, (DENSITY,), lab.pick(800, 4_000), lab.seed, bent=True))[0]
     truth = weights / np.linalg.norm(weights, axis=0)
     hidden = hidden_vectors(weights, lab.rng(0))
     lab.progress(1, 3)

@@ -128,6 +128,11 @@ def made_of(gcds: Sequence[int], base: int) -> float:
     return sum(base**10 % k == 0 for k in gcds) / max(1, len(gcds))
 
 
+def largest_made_of(base: int, k: int) -> int:
+    """The largest divisor of k whose primes are the base's: what the claim answers to a gcd of k."""
+    return max(d for d in range(1, k + 1) if k % d == 0 and base**10 % d == 0)
+
+
 def by_rule(answers: dict[int, Array], gcds: Sequence[int]) -> float:
     """How many answers are the largest of these gcds that divides the true one."""
     return float(np.mean([share(answers, k, max((d for d in gcds if k % d == 0), default=0)) for k in answers]))
@@ -142,9 +147,12 @@ def picture(seeds: Sequence[Series]) -> Sequence[Panel]:
     names = [str(k) for k in ASKED]
     panels = []
     for base in PLACES:
+        claimed = {largest_made_of(base, k) for k in ASKED}
         mean = np.mean([one["shares"][str(base)] for one in seeds], axis=0)
-        used = [i for i in range(len(ASKED)) if mean[:, i].max() >= 0.05]
+        used = [i for i, k in enumerate(ASKED) if mean[:, i].max() >= 0.05 or k in claimed]
         shown = [[row[i] for i in used] for row in mean.tolist()]
-        title = f"Base {base}: what is answered"
-        panels.append(Heat(title, "answer", "gcd of the pair", [names[i] for i in used], names, shown, ".0%"))
+        right = [used.index(ASKED.index(largest_made_of(base, k))) for k in ASKED]
+        title = f"Base {base}: what is answered (outlined: claimed)"
+        columns = [names[i] for i in used]
+        panels.append(Heat(title, "answer", "gcd of the pair", columns, names, shown, ".0%", claimed=right))
     return panels

@@ -96,7 +96,7 @@ def trained_error(kind: str, examples: int, steps: int, test: Prompts, lab: Lab)
 
 
 def picture(seeds: Sequence[Series]) -> Sequence[Panel]:
-    sizes, names = seeds[0]["sizes"], {"ridge": "best ridge, the least possible", **dict.fromkeys(KINDS)}
+    sizes, names = seeds[0]["sizes"], {"ridge": "claimed: best ridge, the least possible", **dict.fromkeys(KINDS)}
     curves = [
         band(words or f"{name} attention", sizes, [one["errors"][name] for one in seeds])
         for name, words in names.items()

@@ -89,6 +89,8 @@ def picture(seeds: Sequence[Series]) -> Sequence[Panel]:
         [band(said, lengths, [one[key][name] for one in seeds]) for name, said in NETWORKS.items()]
         for key in ("depths", "seconds")
     )
+    first = seeds[0]["depths"]["lstm, open"][0]
+    depths.append(band("claimed: ∝ T", lengths, [[first * n / lengths[0] for n in lengths]]))
     return [
         Lines("Sequential operations", "length T", "longest chain", depths, log_x=True, log_y=True),
         Lines("Forwards and backwards, one core", "length T", "seconds", seconds, log_x=True, log_y=True),

@@ -8,6 +8,11 @@ dimensions form a regular pentagon. The sizes are of the paper's order (n = 20, 
 Bukatin's slides name the work that followed.
 
 The control leaves out the relu: a linear network must not have more features than dimensions, however sparse.
+
+A full run keeps the sparsest network as a Model, for `read`, which has few models whose true features are known. Its
+embedding, tied, is W; one head that sees all tokens alike adds their mean to the last one. So x are the shares of the
+tokens in a string, and 1 more for the last; the stream is W x, and the logits are WᵀW x + b, of which the network takes
+the relu.
 """
 
 from collections.abc import Sequence
@@ -16,6 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from handloom.core import Config, Model, Vocab, params
 from handloom.core.arrays import Array
 from handloom.lab.experiment import Check, Claim, Finding, Lab, Series
 from handloom.view.figures.panels import Dots, Lines, Mark, Panel, band
@@ -37,12 +43,12 @@ KEPT = 0.25  # squared length from which on a feature counts as stored
 
 
 def run(lab: Lab) -> Finding:
-    total, stored = lab.pick(300, 5_000), {}
+    total, found, stored = lab.pick(300, 5_000), {}, {}
     for done, bent in enumerate((True, False)):
-        weights = best(trained(FEATURES, DIMENSIONS, DENSITIES, total, lab.seed, bent))
-        stored[bent] = [float((one**2).sum() / DIMENSIONS) for one in weights]
+        found[bent] = best(trained(FEATURES, DIMENSIONS, DENSITIES, total, lab.seed, bent))
+        stored[bent] = [float((w**2).sum() / DIMENSIONS) for w, _ in found[bent]]
         lab.progress(done + 1, 3)
-    pentagon = best(trained(5, 2, (0.05,), total, lab.seed, bent=True))[0]
+    pentagon, _ = best(trained(5, 2, (0.05,), total, lab.seed, bent=True))[0]
     checks = [
         Check("features per dimension, none sparse", stored[True][0], most=1.1, said=1.0),
         Check("features per dimension, sparsest", stored[True][-1], least=1.5),
@@ -51,13 +57,13 @@ def run(lab: Lab) -> Finding:
         Check("features per dimension, sparsest, linear", stored[False][-1], least=1.5, control=True),
     ]
     series = {"bent": stored[True], "linear": stored[False], "pentagon": pentagon.T.tolist()}
-    return Finding(checks, series)
+    return Finding(checks, series, {"model": as_model(*found[True][-1])})
 
 
 def trained(
     features: int, dimensions: int, densities: Sequence[float], total: int, seed: int, bent: bool
-) -> tuple[Array, Array]:
-    """W (densities, STARTS, dimensions, features) after training, all at once, and the loss of each."""
+) -> tuple[Array, Array, Array]:
+    """W (densities, STARTS, dimensions, features) and b after training, all at once, and the loss of each."""
     rng = torch.Generator().manual_seed(seed)
     shape = (len(densities), STARTS)
     w = (torch.randn(*shape, dimensions, features, generator=rng) * features**-0.5).requires_grad_()
@@ -75,7 +81,7 @@ def trained(
         loss.sum().backward()
         adam.step()
         mean += loss.detach() if step >= 0.9 * total else 0.0
-    return w.detach().numpy(), mean.numpy()
+    return w.detach().numpy(), b.detach().numpy(), mean.numpy()
 
 
 def reconstructed(x: Tensor, w: Tensor, b: Tensor, bent: bool) -> Tensor:
@@ -84,9 +90,30 @@ def reconstructed(x: Tensor, w: Tensor, b: Tensor, bent: bool) -> Tensor:
     return torch.relu(y) if bent else y
 
 
-def best(found: tuple[Array, Array]) -> list[Array]:
-    """Of each density, W with the least loss."""
-    return [one[loss.argmin()] for one, loss in zip(*found, strict=True)]
+def best(found: tuple[Array, Array, Array]) -> list[tuple[Array, Array]]:
+    """Of each density, W and b with the least loss."""
+    return [(w[loss.argmin()], b[loss.argmin()]) for w, b, loss in zip(*found, strict=True)]
+
+
+def as_model(w: Array, b: Array) -> Model:
+    """The network as a Model: its logits are WᵀW x + b, where x are the shares of the tokens so far, and 1 more for the
+    last of them."""
+    dimensions, features = w.shape
+    config = Config(
+        vocab=features,
+        block=4 * features,
+        d_model=dimensions,
+        layers=1,
+        heads=1,
+        d_head=dimensions,
+        norm="none",
+        positions="none",
+        biases=("unembed",),
+    )
+    p = params.zeros(config)
+    p["W_E"], p["b_U"] = w.T.astype(float), b.astype(float)
+    p["layers"][0]["W_V"][0] = p["layers"][0]["W_O"][0] = np.eye(dimensions)
+    return Model(config, p, Vocab.numbers(features), {"made": "trained", "about": "features in superposition"})
 
 
 def off_pentagon(w: Array) -> float:

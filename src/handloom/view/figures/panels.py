@@ -79,7 +79,8 @@ class Bars:
 @dataclass(frozen=True)
 class Heat:
     """A table in which a number is a colour too, with a staircase drawn in where a claim has one: `stairs` is, for each
-    row, the number of columns to the left of the line."""
+    row, the number of columns to the left of the line. `claimed` is, for each row, the column in which the claim has
+    all of it; its cell is outlined."""
 
     title: str
     x: str
@@ -89,6 +90,7 @@ class Heat:
     values: Sequence[Sequence[float | None]]
     form: str = ".2f"
     stairs: Sequence[int] | None = None
+    claimed: Sequence[int] = ()
 
 
 @dataclass(frozen=True)
@@ -212,6 +214,9 @@ def draw_heat(axis: Any, panel: Heat) -> None:
     if panel.stairs is not None:
         edges = [(step - 0.5, y) for i, step in enumerate(panel.stairs) for y in (i - 0.5, i + 0.5)]
         axis.plot(*zip(*edges, strict=True), color=INK, linestyle="--", linewidth=1.4)
+    for i, j in enumerate(panel.claimed):
+        corners = [(j - 0.47, i - 0.45), (j + 0.47, i - 0.45), (j + 0.47, i + 0.45), (j - 0.47, i + 0.45)]
+        axis.plot(*zip(*corners, corners[0], strict=True), color=LINES[1][0], linestyle="--", linewidth=1.2)
     axis.set(xlabel=panel.x, ylabel=panel.y)
     axis.set_xticks(range(len(panel.columns)), panel.columns, fontsize=8)
     axis.set_yticks(range(len(panel.rows)), panel.rows, fontsize=8)
