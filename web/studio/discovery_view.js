@@ -10,7 +10,7 @@ import { Board } from "./board.js";
 import { indicesOf } from "./board_space.js";
 import { Chart } from "./chart.js";
 import { DrawPanel, beside } from "./draw_panel.js";
-import { lasting, written } from "./ticks.js";
+import { counted, lasting, written } from "./ticks.js";
 
 /** @type {Record<string, string>} */
 const STATES = { running: "searching", stopping: "stopping, saving", stopped: "stopped, saved" };
@@ -175,7 +175,7 @@ const stairs = (points) => points.flatMap((point, i) => (i ? [{ x: point.x, y: p
 /** @param {any} now */
 function words({ stage, generation, seconds, limit, records, loss }) {
   const left = limit ? ` of ${lasting(limit)}` : "";
-  const told = [`${lasting(seconds)}${left}`, `generation ${generation}`, stage, `${written(records)} records`];
+  const told = [`${lasting(seconds)}${left}`, `generation ${generation}`, stage, counted(records, "record")];
   return [...told, loss === null || loss === undefined ? "" : `loss ${written(loss, 3)}`].filter(Boolean).join(" · ");
 }
 

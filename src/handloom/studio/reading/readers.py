@@ -62,8 +62,8 @@ class Readers:
     def begin(self, question: dict[str, Any]) -> Reading:
         with self.lock:
             busy = [one for one in self.all.values() if one.known["state"] == "reading"]
-            if len(busy) >= MOST:
-                raise HandloomError(f"{MOST} readings are being made; wait for one, or stop it")
+            for oldest in busy[: len(busy) - MOST + 1]:  # perhaps nobody waits for it: a page was closed
+                self.stop(oldest, "a newer reading has taken its place; read it again")
             self.last += 1
             made = self.all[self.last] = Reading(self.last)
             self.all.pop(self.last - KEPT, None)
@@ -92,11 +92,12 @@ class Readers:
             process.kill()
         process.wait()
         stopped = made.known["state"] == "stopped"
-        made.tell(state="stopped" if stopped else "failed", error="the process that read it has ended; read it again")
+        if not stopped:
+            made.tell(state="failed", error="the process that read it has ended; read it again")
 
-    def stop(self, made: Reading) -> None:
+    def stop(self, made: Reading, why: str = "stopped; read it again") -> None:
         if made.known["state"] == "reading" and made.child is not None:
-            made.tell(state="stopped")
+            made.tell(state="stopped", error=why)
             made.child.kill()
 
 
