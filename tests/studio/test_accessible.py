@@ -1,4 +1,5 @@
-"""What axe-core finds in every screen of the studio and in pages, light and dark: nothing serious."""
+"""What axe-core finds in every screen of the studio and in pages, light and dark: nothing serious. And what the screens
+ask for: nothing of another machine."""
 
 import pytest
 
@@ -51,10 +52,13 @@ def found(browser):
 
 
 @pytest.mark.parametrize("screen", SCREENS)
-def test_a_screen_has_no_serious_finding(page, found, screen):
+def test_a_screen_has_no_serious_finding_and_asks_this_machine_only(page, found, screen):
     page.load(f"screen={screen}")
     page.until(SCREENS[screen])
     assert [*found()] == []
+    asked = page.run("return performance.getEntriesByType('resource').map(({ name }) => name)")
+    own = (page.address.partition("#")[0], "blob:", "data:")
+    assert [name for name in asked if not name.startswith(own)] == []
 
 
 PAGES = {

@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Condition, Lock, Thread
@@ -91,6 +92,9 @@ class Readers:
         except (OSError, ValueError):
             process.kill()
         process.wait()
+        with suppress(OSError):  # of a question that was never read
+            process.stdin.close()
+        process.stdout.close()
         stopped = made.known["state"] == "stopped"
         if not stopped:
             made.tell(state="failed", error="the process that read it has ended; read it again")
