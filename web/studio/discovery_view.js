@@ -39,7 +39,8 @@ export class DiscoveryView {
     this.bar = el("div", { class: "progress" }, el("i"));
     this.message = el("p", { class: "error", role: "alert" });
     this.log = el("ol", { class: "log" });
-    this.chart = new Chart({ title: "Best over time", series: BEST, show: written, over: "second", linear: true, height: 150 });
+    const axes = { over: "second", linear: true, height: 150 };
+    this.chart = new Chart({ title: "Best over time", series: BEST, show: written, ...axes });
     this.gallery = el("div", { class: "gallery" });
     this.records = el("section", {}, el("h3", {}, "Best records"), this.gallery);
     /** @type {Board[]} */

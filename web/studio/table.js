@@ -16,8 +16,10 @@ export function tableElement({ title, columns, rows, left_out: leftOut }, linkTo
   const numbers = columns.map((_, j) => rows.some((row) => typeof row[j] === "number"));
   const shows = columns.map((_, j) => numberWriter(rows.map((row) => row[j])));
   const body = el("tbody");
+  const cells = (/** @type {Table["rows"][0]} */ row) =>
+    row.map((value, j) => cell(value, numbers[j] && shows[j], linkTo));
   const fill = (/** @type {Table["rows"]} */ some) =>
-    body.replaceChildren(...some.map((row) => el("tr", {}, ...row.map((value, j) => cell(value, numbers[j] && shows[j], linkTo)))));
+    body.replaceChildren(...some.map((row) => el("tr", {}, ...cells(row))));
   let [by, down] = [-1, true];
   const sort = (/** @type {number} */ j) => {
     [by, down] = [j, by === j ? !down : numbers[j]];
