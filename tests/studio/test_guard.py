@@ -201,6 +201,21 @@ def test_a_file_below_the_start_folder_is_opened(server, folder):
         assert json.loads(body)["model"]["config"]["d_model"] == 3
 
 
+TAKEN = ["hello.safetensors", "../new.safetensors", "out/new.safetensors", "{folder}/../new.taotp", "a/../../new.taotp"]
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_nothing_is_written_outside_the_start_folder_or_over_a_file(server, folder, name):
+    def all_files():
+        return {path: path.read_bytes() for path in folder.parent.rglob("*") if path.is_file()}
+
+    before = all_files()
+    status, _, body = post(server, "/api/save", {"path": name.format(folder=folder), "model": "hello", "edits": []})
+    assert status == 400
+    assert "\n" not in json.loads(body)["error"]
+    assert all_files() == before
+
+
 CODE = """
 from pathlib import Path
 Path(__file__).with_name("was-run").touch()

@@ -134,6 +134,22 @@ def test_by_keyboard_only_from_home_to_a_lesson_and_back_by_undo(page):
     page.until_text(".score", "110 of 200 right")
 
 
+def test_the_picture_of_heads_shows_their_names_and_no_black_boxes(page):
+    page.load("screen=read&model=search&reading=heads")
+    page.until("return Boolean(document.querySelector('.found svg rect'))")
+    fills = page.run("return [...document.querySelectorAll('.found svg .frame')].map((e) => getComputedStyle(e).fill)")
+    assert set(fills) == {"none"}
+    assert "induction 3" in page.text(".found svg")
+
+
+def test_numbers_of_a_column_have_equally_many_digits_and_rounding_is_next_to_nothing(page):
+    page.load("screen=read&model=search&reading=attribution")
+    page.until("return document.querySelectorAll('.found tbody tr').length > 3")
+    shown = page.run("return [...document.querySelectorAll('.found td.number')].map((e) => e.textContent)")
+    assert "1.985" in shown
+    assert not any("e-1" in one or "e−1" in one for one in shown)
+
+
 @pytest.mark.parametrize(
     "fields", ["screen=home", "screen=lesson&lesson=search", "screen=read&model=search&reading=heads"]
 )

@@ -221,6 +221,22 @@ def test_a_model_full_of_markup_is_text_in_every_screen_and_runs_nothing(page):
         assert not page.run("return document.title === '1'")
 
 
+def test_on_a_phone_the_whole_figure_can_be_scrolled_above_the_exam(page, browser):
+    size = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    try:
+        opened(page, "run", "addition")
+        bottoms = (
+            "const bottom = (one) => document.querySelector(one).getBoundingClientRect().bottom;"
+            "document.querySelector('.panel').scrollIntoView();"
+            "return [bottom('.loom'), document.querySelector('.panel').getBoundingClientRect().top]"
+        )
+        loom, panel = page.run(bottoms)
+        assert loom <= panel + 1
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
 def test_the_text_of_a_model_is_read_on_a_phone_without_a_sideways_scroll(page, browser):
     size = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
@@ -228,5 +244,6 @@ def test_the_text_of_a_model_is_read_on_a_phone_without_a_sideways_scroll(page, 
         for screen in ("run", "text", "compare"):
             opened(page, screen, "hello", beside="hello")
             assert page.run("return document.documentElement.scrollWidth") <= 390, screen
+            assert page.run("return document.querySelector('#screen').scrollWidth") <= 390, screen
     finally:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})

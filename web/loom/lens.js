@@ -68,12 +68,15 @@ function finalNorm({ config, params }, x) {
   const bias = params["ln_final.b"]?.data;
   const out = zeros([T, D]);
   for (let t = 0; t < T; t++) {
-    const row = x.data.subarray(t * D, (t + 1) * D);
-    const mean = config.norm === "layer" ? row.reduce((sum, one) => sum + one, 0) / D : 0;
-    let squares = 0;
-    for (const one of row) squares += (one - mean) ** 2;
+    const [at, end] = [t * D, (t + 1) * D];
+    let [mean, squares] = [0, 0];
+    if (config.norm === "layer") for (let i = at; i < end; i++) mean += x.data[i] / D;
+    for (let i = at; i < end; i++) squares += (x.data[i] - mean) ** 2;
     const by = Math.sqrt(squares / D + (config.eps || 2 ** -1022));
-    for (let d = 0; d < D; d++) out.data[t * D + d] = ((row[d] - mean) / by) * gain[d] + (bias?.[d] ?? 0);
+    for (let i = at, d = 0; d < D; i++, d++) {
+      const one = ((x.data[i] - mean) / by) * gain[d];
+      out.data[i] = bias ? one + bias[d] : one;
+    }
   }
   return out;
 }
@@ -85,7 +88,7 @@ function finalNorm({ config, params }, x) {
 export function likeliest(logits) {
   const token = argmax(logits);
   let sum = 0;
-  for (const one of logits) sum += Math.exp(one - logits[token]);
+  for (let i = 0; i < logits.length; i++) sum += Math.exp(logits[i] - logits[token]);
   return { token, p: 1 / sum };
 }
 

@@ -37,7 +37,9 @@ export class LoomView {
     this.shuttle = -1;
     this.slide = { from: 0, to: -1, began: 0 };
     this.still = matchMedia("(prefers-reduced-motion: reduce)");
-    this.element.addEventListener("scroll", () => this.desk.facts && this.paint(), { passive: true });
+    this.taken = "";
+    this.at = { x: 0, y: 0 }; // how far it is scrolled: to ask the element in a frame would lay out the page twice
+    this.element.addEventListener("scroll", () => this.scrolled(), { passive: true });
     this.canvas.addEventListener("click", (event) => this.clicked(event));
     this.canvas.addEventListener("mousemove", (event) => this.pointed(event));
     this.canvas.addEventListener("mouseleave", () => this.left());
@@ -68,8 +70,9 @@ export class LoomView {
         ...threads.map(({ name, reading }) => name.length + (reading.kind === "ballast" ? 2 : 0)),
       ),
     });
-    this.room.style.width = `${Math.max(width, this.layout.width)}px`;
-    this.room.style.height = `${Math.max(height, this.layout.height)}px`;
+    const { layout } = this;
+    const taken = `width:${Math.max(width, layout.width)}px;height:${Math.max(height, layout.height)}px`;
+    if (taken !== this.taken) this.room.style.cssText = this.taken = taken;
     if (this.slide.to !== state.stage) this.moveTo(state.stage);
     if (this.followed !== `${state.position},${state.stage}`) this.follow();
     this.paint();
@@ -82,6 +85,12 @@ export class LoomView {
   resized() {
     this.size = { width: this.element.clientWidth, height: this.element.clientHeight };
     this.desk.draw();
+  }
+
+  scrolled() {
+    const { scrollLeft: x, scrollTop: y } = this.element;
+    this.at = { x, y };
+    if (this.desk.facts) this.paint();
   }
 
   /** @param {number} stage */
@@ -113,13 +122,14 @@ export class LoomView {
     const [top, bottom] = [layout.ys[stage] - layout.row - layout.header, layout.ys[stage] + layout.row];
     if (element.scrollTop > top) element.scrollTop = top;
     if (element.scrollTop + element.clientHeight < bottom) element.scrollTop = bottom - element.clientHeight;
+    this.at = { x: element.scrollLeft, y: element.scrollTop };
   }
 
   paint() {
     const scene = this.scene();
     if (!scene) return;
     const { width, height } = this.size;
-    const { scrollLeft: x, scrollTop: y } = this.element;
+    const { x, y } = this.at;
     const [a, b] = [x + scene.layout.gutter - 60, x + width + 60];
     scene.columns = scene.columns.filter(
       (t) => scene.layout.left[t] < b && scene.layout.left[t] + scene.layout.widths[t] > a,

@@ -49,7 +49,8 @@ export function mountLoom(main, data, page, { prefix = "", keys = document, chec
   const body = el("div", { class: "body" }, view.element, panel.element);
   main.classList.add("desk");
   main.append(header.element, body, exam.element, help, view.tip);
-  desk.parts = [header, view, panel, exam];
+  desk.parts = [view, header, panel, exam];
+  desk.header = header;
   const end = new AbortController();
   followColours(desk, main, end.signal);
   followWidth(main, end.signal);

@@ -143,6 +143,7 @@ export class PartPanel {
     const { layer } = desk.stage;
     const { position, part } = desk.state;
     const { solution } = /** @type {Facts} */ (desk.facts);
+    const out = new Set(desk.state.edits.filter(({ what }) => what === `${layer}.pattern`).map(address));
     return {
       pattern,
       head: part,
@@ -152,7 +153,7 @@ export class PartPanel {
       tokens: solution.ids.map((id) => desk.name(id)),
       room: Math.min(340, this.room),
       isOut: (/** @type {number} */ to, /** @type {number} */ from) =>
-        desk.state.edits.length > 0 && has(desk.state, address(withoutEdge(layer, part, to, from))),
+        out.size > 0 && out.has(address(withoutEdge(layer, part, to, from))),
     };
   }
 

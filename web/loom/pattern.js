@@ -35,13 +35,19 @@ export function drawPattern(canvas, view) {
   const edge = size >= 9 ? EDGE : 2;
   const context = fitted(canvas, edge + S * size + 2, edge + T * size + 2);
   const gap = size > 6 ? 1 : 0;
+  let last = "";
   for (let to = 0; to < T; to++) {
     const until = causal ? to + 1 : S;
+    for (let from = 0, began = 0; from < until; from++) {
+      const colour = shade(colours, pattern.data[(head * T + to) * S + from]);
+      const next = gap || from + 1 === until ? "" : shade(colours, pattern.data[(head * T + to) * S + from + 1]);
+      if (colour !== next) {
+        if (colour !== last) context.fillStyle = last = colour;
+        context.fillRect(edge + began * size, edge + to * size, (from + 1 - began) * size - gap, size - gap);
+        began = from + 1;
+      }
+    }
     for (let from = 0; from < until; from++) {
-      const p = pattern.data[(head * T + to) * S + from];
-      context.fillStyle =
-        p < 0 ? colours.signed(p) : p < 0.004 ? colours.named.line : colours.attention(Math.min(1, p));
-      context.fillRect(edge + from * size, edge + to * size, size - gap, size - gap);
       if (isOut(to, from)) cross(context, edge + from * size, edge + to * size, size, colours.named.ink);
     }
   }
@@ -49,6 +55,15 @@ export function drawPattern(canvas, view) {
   context.lineWidth = 1.5;
   context.strokeRect(edge - 1, edge + position * size - 1, S * size + 1, size + 1);
   if (edge === EDGE) letters(context, view, size);
+}
+
+/**
+ * @param {Colours} colours
+ * @param {number} p
+ */
+function shade(colours, p) {
+  if (p < 0) return colours.signed(p);
+  return p < 0.004 ? colours.named.line : colours.attention(Math.min(1, p));
 }
 
 /**

@@ -112,8 +112,11 @@ function additions({ values }, { added, site }) {
   const [part, stream] = [values.get(added ?? ""), values.get(site)];
   if (!part || !stream) return [];
   const [T, D] = stream.shape;
-  const length = (/** @type {Float64Array} */ data, /** @type {number} */ t) =>
-    Math.hypot(...data.subarray(t * D, (t + 1) * D));
+  const length = (/** @type {Float64Array} */ data, /** @type {number} */ t) => {
+    let squares = 0;
+    for (let i = t * D; i < (t + 1) * D; i++) squares += data[i] ** 2;
+    return Math.sqrt(squares);
+  };
   return Array.from({ length: T }, (_, t) => length(part.data, t) / (length(stream.data, t) || 1));
 }
 

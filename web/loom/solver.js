@@ -14,6 +14,7 @@ import { Runner } from "./compute.js";
 import { Background } from "./workers.js";
 
 const SLOW = 30; // ms of a run that would be felt
+const LARGE = 4e7; // multiplications that take as long
 
 /** Runs an input as the model was, once, and as it is now. */
 export class Pair {
@@ -55,6 +56,7 @@ export class AdaptiveSolver {
     this.slow = 0;
     /** @type {Background | undefined} */
     this.worker = undefined;
+    this.before = /** @type {Solution} */ (/** @type {unknown} */ (undefined)); // what the worker has told
   }
 
   /**
@@ -64,17 +66,27 @@ export class AdaptiveSolver {
    * @param {Failed} failed
    */
   solve(prompt, edits, done, failed) {
-    if (this.slow > 1) this.worker ??= Background.start(this.setup);
+    if (this.slow > 1 || this.isLarge(prompt.length)) this.worker ??= Background.start(this.setup);
     if (this.worker) {
-      return this.worker.ask("solve", { prompt, edits }, (found) =>
-        found.error ? failed(found.error) : done(found.before, found.solution),
-      );
+      return this.worker.ask("solve", { prompt, edits }, (found) => {
+        if (found.error) return failed(found.error);
+        this.before = found.before ?? this.before; // it is told once for each input
+        return done(this.before, found.solution ?? this.before);
+      });
     }
     const began = performance.now();
     const { before, solution } = this.pair.solve(prompt, edits);
     this.slow = performance.now() - began > SLOW ? this.slow + 1 : 0;
     done(before, solution);
   }
+
+  /** @param {number} length of the input */
+  isLarge(length) {
+    const { config, params } = this.pair.plain.model;
+    const weights = Object.values(params).reduce((sum, { data }) => sum + data.length, 0);
+    return length * (weights + 2 * length * config.layers * config.d_model) > LARGE;
+  }
+
   close() {
     this.worker?.close();
   }

@@ -29,16 +29,26 @@
  */
 export const SANS = 'system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif';
 export const MONO = '"DejaVu Sans Mono", Menlo, Consolas, monospace';
+/** @type {number[]} */
+const SOLID = []; // no dashes
 
 /**
  * @param {CanvasRenderingContext2D} context
  * @returns {Surface}
  */
 export function onCanvas(context) {
-  const paint = (/** @type {Ink} */ { fill, stroke, width = 1, alpha = 1, dash = [] }) => {
-    context.globalAlpha = alpha;
+  let [font, filled, clear] = ["", "", NaN]; // as they are set: to set them again takes time
+  const forget = () => ([font, filled, clear] = ["", "", NaN]);
+  const filling = (/** @type {string} */ fill) => {
+    if (filled !== fill) context.fillStyle = filled = fill;
+  };
+  const shading = (/** @type {number} */ alpha) => {
+    if (clear !== alpha) context.globalAlpha = clear = alpha;
+  };
+  const paint = (/** @type {Ink} */ { fill, stroke, width = 1, alpha = 1, dash = SOLID }) => {
+    shading(alpha);
     if (fill) {
-      context.fillStyle = fill;
+      filling(fill);
       context.fill();
     }
     if (!stroke) return;
@@ -52,13 +62,17 @@ export function onCanvas(context) {
     context.moveTo(points[0], points[1]);
     for (let i = 2; i < points.length; i += 2) context.lineTo(points[i], points[i + 1]);
   };
-  let font = "";
   return {
     rect(x, y, width, height, ink, round = 0) {
+      if (!round && ink.fill && !ink.stroke) {
+        shading(ink.alpha ?? 1);
+        filling(ink.fill);
+        return context.fillRect(x, y, width, height);
+      }
       context.beginPath();
       if (round) context.roundRect(x, y, width, height, round);
       else context.rect(x, y, width, height);
-      paint(ink);
+      return paint(ink);
     },
     circle(x, y, radius, ink) {
       context.beginPath();
@@ -83,10 +97,10 @@ export function onCanvas(context) {
       context.lineCap = "butt";
     },
     text(x, y, text, { fill, size = 12, bold, mono, anchor = "start", turn = 0, alpha = 1 }) {
-      context.globalAlpha = alpha;
+      shading(alpha);
       const wanted = `${bold ? 600 : 400} ${size}px ${mono ? MONO : SANS}`;
-      if (font !== wanted) context.font = font = wanted; // to set it takes longer than to write a word
-      context.fillStyle = fill;
+      if (font !== wanted) context.font = font = wanted;
+      filling(fill);
       context.textAlign = anchor === "middle" ? "center" : anchor;
       if (!turn) return context.fillText(text, x, y);
       context.save();
@@ -101,10 +115,10 @@ export function onCanvas(context) {
       context.rect(x, y, width, height);
       context.clip();
       context.translate(dx, dy);
-      font = "";
+      forget();
       draw();
       context.restore();
-      font = "";
+      forget();
     },
   };
 }

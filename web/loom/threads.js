@@ -11,7 +11,7 @@ import { middle } from "./layout.js";
 import { nameOf, nearestIn } from "./readings.js";
 import { onScale } from "./scale.js";
 
-const SLICES = 6; // of a part that swells
+const SLICES = 6; // at most, of a part that swells
 const BEFORE = 16; // how far above a row its change begins
 const AFTER = 4; // and how far below it ends
 
@@ -70,11 +70,12 @@ function drawThread(surface, scene, t, j) {
  * @param {(v: number) => number} broad
  */
 function swelling(surface, { colours }, x, { y, end, from, to }, broad) {
-  const at = (/** @type {number} */ i) => from + (to - from) * smooth(i / SLICES);
-  for (let i = 0; i < SLICES; i++) {
+  const slices = Math.min(SLICES, 2 + Math.ceil(Math.max(8 * Math.abs(to - from), Math.abs(broad(to) - broad(from)))));
+  const at = (/** @type {number} */ i) => from + (to - from) * smooth(i / slices);
+  for (let i = 0; i < slices; i++) {
     const [a, b] = [broad(at(i)) / 2, broad(at(i + 1)) / 2];
-    const top = y + ((end - y) * i) / SLICES;
-    const bottom = y + ((end - y) * (i + 1)) / SLICES + (i < SLICES - 1 ? 1 : 0); // no seams
+    const top = y + ((end - y) * i) / slices;
+    const bottom = y + ((end - y) * (i + 1)) / slices + (i < slices - 1 ? 1 : 0); // no seams
     surface.polygon([x - a, top, x + a, top, x + b, bottom, x - b, bottom], { fill: colours.signed(at(i + 0.5)) });
   }
 }

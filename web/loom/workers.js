@@ -3,6 +3,8 @@
  * address to load a worker from, so that it is made of the script's own text; a script that was loaded has an address.
  *
  * @typedef {{ data: unknown, answerLength: number }} Setup
+ * @typedef {import("../engine/tensor.js").Tensor} Tensor
+ * @typedef {import("./compute.js").Solution} Solution
  */
 import { readModel } from "../engine/model.js";
 import { markAll } from "./exam.js";
@@ -68,27 +70,53 @@ export class Background {
 }
 
 /**
- * What the script does when it is a worker.
- * @param {{ onmessage: ((event: MessageEvent) => void) | null, postMessage(message: unknown): void }} self
+ * A run to give away: copied once, and not twice as messages are. What it was copied from stays, for a run that goes on
+ * from one of its layers.
+ * @param {Solution} solution
+ */
+function givenAway(solution) {
+  /** @type {Map<Float64Array, Tensor>} */
+  const copies = new Map();
+  const copied = (/** @type {Tensor} */ { shape, data }) => {
+    const made = copies.get(data) ?? { shape, data: data.slice() };
+    copies.set(data, made);
+    return made;
+  };
+  const values = new Map([...solution.values].map(([site, value]) => [site, copied(value)]));
+  const given = { ...solution, values, logits: copied(solution.logits) };
+  return { given, buffers: [...copies.values()].map(({ data }) => data.buffer) };
+}
+
+/**
+ * What the script does when it is a worker. The run without edits is told once for each input.
+ * @param {{ onmessage: ((event: MessageEvent) => void) | null,
+ *   postMessage(message: unknown, lent?: Transferable[]): void }} self
  */
 export function serve(self) {
   /** @type {Pair} */
   let pair;
   /** @type {import("../engine/model.js").Model} */
   let model;
+  /** @type {Solution | undefined} */
+  let told;
+  const solved = (/** @type {any} */ { prompt, edits }) => {
+    const { before, solution } = pair.solve(prompt, edits);
+    const [first, now] = [before === told ? undefined : givenAway(before), solution !== before && givenAway(solution)];
+    told = before;
+    const found = { before: first?.given, solution: now ? now.given : undefined };
+    self.postMessage(found, [...(first?.buffers ?? []), ...(now ? now.buffers : [])]);
+  };
   self.onmessage = ({ data: { kind, question } }) => {
     if (kind === "model") {
       model = readModel(question.data);
       pair = new Pair(model, question.answerLength);
       return;
     }
-    let found;
     try {
-      found =
-        kind === "exam" ? markAll(model, question.pairs, question.edits) : pair.solve(question.prompt, question.edits);
+      if (kind === "exam") self.postMessage(markAll(model, question.pairs, question.edits));
+      else solved(question);
     } catch (error) {
-      found = { error: messageOf(error) };
+      self.postMessage({ error: messageOf(error) });
     }
-    self.postMessage(found);
   };
 }

@@ -10,7 +10,7 @@ import { Board } from "./board.js";
 import { indicesOf } from "./board_space.js";
 import { Chart } from "./chart.js";
 import { DrawPanel, beside } from "./draw_panel.js";
-import { lasting, written } from "./ticks.js";
+import { counted, lasting, written } from "./ticks.js";
 
 /** @type {Record<string, string>} */
 const STATES = { running: "searching", stopping: "stopping, saving", stopped: "stopped, saved" };
@@ -39,7 +39,8 @@ export class DiscoveryView {
     this.bar = el("div", { class: "progress" }, el("i"));
     this.message = el("p", { class: "error", role: "alert" });
     this.log = el("ol", { class: "log" });
-    this.chart = new Chart({ title: "Best over time", series: BEST, show: written, over: "second", linear: true, height: 150 });
+    const axes = { over: "second", linear: true, height: 150 };
+    this.chart = new Chart({ title: "Best over time", series: BEST, show: written, ...axes });
     this.gallery = el("div", { class: "gallery" });
     this.records = el("section", {}, el("h3", {}, "Best records"), this.gallery);
     /** @type {Board[]} */
@@ -175,7 +176,7 @@ const stairs = (points) => points.flatMap((point, i) => (i ? [{ x: point.x, y: p
 /** @param {any} now */
 function words({ stage, generation, seconds, limit, records, loss }) {
   const left = limit ? ` of ${lasting(limit)}` : "";
-  const told = [`${lasting(seconds)}${left}`, `generation ${generation}`, stage, `${written(records)} records`];
+  const told = [`${lasting(seconds)}${left}`, `generation ${generation}`, stage, counted(records, "record")];
   return [...told, loss === null || loss === undefined ? "" : `loss ${written(loss, 3)}`].filter(Boolean).join(" · ");
 }
 

@@ -63,6 +63,7 @@ export class LearnScreen {
   heard(run, event) {
     if (this.view && (!run || run === this.view.run)) this.view.later();
     if (!event || event.type === "begun" || event.type === "done" || event.type === "error") this.list?.refresh();
+    if (event?.type === "evaluation") this.list?.show();
   }
 
   /** @param {object} spec */

@@ -60,12 +60,20 @@ export class RunList {
     return el("li", {}, el("a", { href, "aria-current": current }, sign, title, about));
   }
 
-  /** @param {any} run */
-  reached({ run, kind, steps, goal, loss, success, best, damaged }) {
+  /**
+   * What its folder said when it was asked, or newer events.
+   * @param {any} run
+   */
+  reached(run) {
+    const known = this.shell.book.runs.get(run.run);
+    const line = known?.isRunning ? known.ordered.at(-1) : undefined;
+    const { kind, step, steps, goal, loss, success, best, damaged } = { ...run, ...line };
     if (damaged) return ["damaged"];
-    const found = this.shell.book.runs.get(run)?.improved.at(-1)?.score ?? best;
+    const found = known?.improved.at(-1)?.score ?? best;
     if (kind === "discover") return [found === null ? "nothing yet" : `best ${written(found)}`];
-    const step = steps === goal ? `${written(goal)} steps` : `step ${written(steps ?? 0)} of ${written(goal ?? 0)}`;
-    return [step, success === null ? "" : percent(success), loss === null ? "" : `loss ${written(loss, 3)}`];
+    const done = step ?? steps ?? 0;
+    const words = done === goal ? `${written(goal)} steps` : `step ${written(done)} of ${written(goal ?? 0)}`;
+    const share = success ?? undefined;
+    return [words, share === undefined ? "" : percent(share), loss ?? undefined ? `loss ${written(loss, 3)}` : ""];
   }
 }

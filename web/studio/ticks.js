@@ -45,6 +45,12 @@ export function written(value, digits = 4) {
   return String(Number(value.toPrecision(digits)));
 }
 
+/**
+ * @param {number} number
+ * @param {string} what one of them
+ */
+export const counted = (number, what) => `${written(number)} ${what}${number === 1 ? "" : "s"}`;
+
 /** @param {number} share */
 export const percent = (share) => `${Number((100 * share).toPrecision(share > 0.0999 ? 3 : 2))} %`;
 

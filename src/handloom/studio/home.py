@@ -55,8 +55,10 @@ def reached(run: Run) -> str:
     """What a run has reached, in words."""
     if run.damaged:
         return run.damaged
-    what = "generations" if run.kind == "discover" else f"of {run.goal:,} steps" if run.goal else "steps"
-    facts = [f"{run.steps or 0:,} {what}"]
+    steps = run.steps or 0
+    unit = "generation" if run.kind == "discover" else "step"
+    what = f"of {run.goal:,} steps" if run.goal and run.kind != "discover" else unit if steps == 1 else f"{unit}s"
+    facts = [f"{steps:,} {what}"]
     facts += [] if run.success is None else [f"{run.success:.1%} right"]
     facts += [] if run.best is None else [f"best {run.best:g}"]
     facts += [] if run.loss is None or run.success is not None or run.best is not None else [f"loss {run.loss:.3f}"]

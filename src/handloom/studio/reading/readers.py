@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Condition, Lock, Thread
@@ -62,8 +63,8 @@ class Readers:
     def begin(self, question: dict[str, Any]) -> Reading:
         with self.lock:
             busy = [one for one in self.all.values() if one.known["state"] == "reading"]
-            if len(busy) >= MOST:
-                raise HandloomError(f"{MOST} readings are being made; wait for one, or stop it")
+            for oldest in busy[: len(busy) - MOST + 1]:  # perhaps nobody waits for it: a page was closed
+                self.stop(oldest, "a newer reading has taken its place; read it again")
             self.last += 1
             made = self.all[self.last] = Reading(self.last)
             self.all.pop(self.last - KEPT, None)
@@ -91,12 +92,16 @@ class Readers:
         except (OSError, ValueError):
             process.kill()
         process.wait()
+        with suppress(OSError):  # of a question that was never read
+            process.stdin.close()
+        process.stdout.close()
         stopped = made.known["state"] == "stopped"
-        made.tell(state="stopped" if stopped else "failed", error="the process that read it has ended; read it again")
+        if not stopped:
+            made.tell(state="failed", error="the process that read it has ended; read it again")
 
-    def stop(self, made: Reading) -> None:
+    def stop(self, made: Reading, why: str = "stopped; read it again") -> None:
         if made.known["state"] == "reading" and made.child is not None:
-            made.tell(state="stopped")
+            made.tell(state="stopped", error=why)
             made.child.kill()
 
 

@@ -72,6 +72,6 @@ def table(rows: Iterable[Sequence[object]], kind: str = "") -> str:
 
 
 def block(text: str, kind: str = "") -> str:
-    """Text as it is, such as code."""
+    """Text as it is, such as code. It may scroll, and does so by keyboard too."""
     look = f' class="{kind}"' if kind else ""
-    return f"<pre{look}>{escape(text)}</pre>"
+    return f'<pre{look} tabindex="0">{escape(text)}</pre>'

@@ -167,9 +167,10 @@ def as_svg(drawing: Drawing, title: str = "", kind: str = "") -> str:
     width, height = number(whole.width), number(whole.height)
     groups = [group(part, list(shapes)) for part, shapes in groupby(whole.shapes, key=lambda shape: shape.part)]
     about = (f' class="{kind}"' if kind else "") + (f' aria-label="{clean(title)}"' if title else "")
+    role = "img" if title else "group"  # what has no name of its own is read word by word
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-        f'font-family="{SANS}" role="img"{about}>' + "".join(groups) + "</svg>"
+        f'font-family="{SANS}" role="{role}"{about}>' + "".join(groups) + "</svg>"
     )
 
 
