@@ -84,7 +84,8 @@ def train_model(
         report((step - first) / steps)
 
     strings = state.codec.strings(constructions, state.smaller)
-    weights = weights_of(members, newest, setup.plan.feedback, len(state.smaller))
+    feedback = -setup.plan.feedback if setup.problem.minimise else setup.plan.feedback
+    weights = weights_of(members, newest, feedback, len(state.smaller))
     state.loss = train_together(state.proposer, strings, steps, deadline, weights, watch, stop)
 
 

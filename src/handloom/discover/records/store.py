@@ -45,7 +45,7 @@ SCHEMA = f"""
         id INTEGER PRIMARY KEY,
         problem TEXT NOT NULL,
         score TEXT NOT NULL,         -- as JSON: 28 or 28.0
-        rank TEXT NOT NULL,          -- sorts as the scores do
+        rank TEXT NOT NULL,          -- sorts as the scores do; as minus the scores, where these are to be small
         construction TEXT NOT NULL,  -- as JSON
         key TEXT NOT NULL,           -- as JSON: the canonical form
         found TEXT NOT NULL,
@@ -81,6 +81,11 @@ class Record:
     version: str  # of the handloom that verified it
     origin: dict[str, Any]  # its `start` is what the search started from, None for nothing
     parent: int | None  # the record that the search started from, if it was one
+    minimise: bool = False  # whether its score was to be small
+
+    def exceeds(self, score: Number) -> bool:
+        """Whether it is better than that score."""
+        return self.score < score if self.minimise else self.score > score
 
     def _repr_html_(self) -> str | None:
         """What a notebook shows."""
@@ -137,9 +142,9 @@ class Store:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         about, parent = as_json(f"{problem}: the origin", dict(origin)), origin.get("parent")
         row = (problem.name, json.dumps(score), written, form, now, now, __version__, about, parent)
-        number = self.insert(row, rank(score), parent)
+        number = self.insert(row, rank(problem.merit(score)), parent)
         self.keep_best_known(problem)
-        return None if number is None else as_record((number, *row))
+        return None if number is None else as_record((number, *row, rank(problem.merit(score))))
 
     def insert(self, row: tuple[Any, ...], rank: str, parent: int | None) -> int | None:
         """The number of the new record; None if another program has just stored it."""
@@ -170,7 +175,7 @@ class Store:
             raise HandloomError(f"cannot write {self.path}: {error.strerror}") from error
 
     def best(self, problem: str) -> Record | None:
-        """The record with the largest score; of several the first."""
+        """The record with the best score; of several the first."""
         return next(iter(self.records(problem, limit=1)), None)
 
     def find(self, problem: Problem, key: Construction) -> Record:
@@ -180,7 +185,8 @@ class Store:
     def records(
         self, problem: str | None = None, least: Number | None = None, limit: int | None = None
     ) -> list[Record]:
-        """The records of a problem, or all, with at least that score, up to `limit`; by problem, the best first."""
+        """The records of a problem, or all, with at least that score (at most minus that, where scores are to be
+        small), up to `limit`; by problem, the best first."""
         where = "WHERE problem = ?" if problem is not None else "WHERE ? IS NULL"
         values = (problem, "" if least is None else rank(least), -1 if limit is None else limit)
         return self.rows_as_records(f"{where} AND rank >= ? ORDER BY problem, rank DESC, id LIMIT ?", *values)
@@ -212,7 +218,9 @@ class Store:
 
     def check_same(self, problem: Problem) -> None:
         """Raise an error if the best record of that name is not one of this problem."""
-        if (best := self.best(problem.name)) and (reason := wrong(problem, best)):
+        best = self.best(problem.name)
+        reason = wrong(problem, best) or other_aim(problem, best) if best else None
+        if reason:
             raise HandloomError(
                 f"{self.path} has records of another problem called {problem.name} ({reason});"
                 " use another store, or another name for the problem"
@@ -226,7 +234,7 @@ class Store:
 
     def rows_as_records(self, where: str, *values: Any) -> list[Record]:
         try:
-            return [as_record(row) for row in self.rows(f"SELECT id, {COLUMNS} FROM records {where}", *values)]
+            return [as_record(row) for row in self.rows(f"SELECT id, {COLUMNS}, rank FROM records {where}", *values)]
         except HandloomError:
             raise
         except (TypeError, ValueError) as error:
@@ -310,6 +318,13 @@ def wrong(problem: Problem, record: Record) -> str | None:
     return f"record {record.id}: {reason}" if reason else None
 
 
+def other_aim(problem: Problem, record: Record) -> str | None:
+    """What was asked for instead, if a record's score was to be large and the problem's small, or vice versa."""
+    if record.minimise == problem.minimise or record.score == 0:
+        return None
+    return f"their scores were to be {'small' if record.minimise else 'large'}"
+
+
 def rank(score: Number) -> str:
     """Text that sorts like the numbers, even if they are too large for SQLite, or too close for a float.
 
@@ -338,11 +353,12 @@ def as_json(what: str, value: Any) -> str:
 
 
 def as_record(row: tuple[Any, ...]) -> Record:
-    id, problem, score, construction, key, found, verified, version, origin, parent = row
+    id, problem, score, construction, key, found, verified, version, origin, parent, ranked = row
     number, about = parse_json(score), parse_json(origin)
     if not isinstance(number, int | float) or not isinstance(about, dict):
         raise ValueError(f"record {id} has no score or no origin")
     if "start" not in about:  # earlier versions guessed the parent by similarity
         parent = None
         about.pop("parent", None)
-    return Record(id, problem, number, parse_json(construction), key, found, verified, version, about, parent)
+    minimise = ranked != rank(number)  # the rank is that of minus the score
+    return Record(id, problem, number, parse_json(construction), key, found, verified, version, about, parent, minimise)
