@@ -88,7 +88,7 @@ class Problem:
     @cached_property
     def complement(self) -> "Problem | None":
         """If sets are required, the problem of the elements that are left out: they may contain no required set."""
-        if not self.required:
+        if not len(self.required_rows):  # which checks them
             return None
         score, guide = (of_the_rest(self.space, one) if one else None for one in (self.score, self.guide))
         return Problem(

@@ -166,8 +166,8 @@ def is_element(space: Space, item: Any) -> bool:
     """Whether it is written like an element, not like a construction."""
     if space.kind == "set system":
         return isinstance(item, list) and not any(isinstance(member, list) for member in item)
-    if space.kind == "code" and isinstance(item, str):
-        return True
+    if space.kind == "code":
+        return isinstance(item, str) or (isinstance(item, list) and item != [] and type(item[0]) is int)
     if isinstance(space.elements[0], tuple):
         return isinstance(item, list) and item != [] and not isinstance(item[0], list)
     return not isinstance(item, list)
