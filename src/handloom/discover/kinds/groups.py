@@ -1,7 +1,7 @@
 """Subsets of a finite abelian group, the product of cyclic groups: sum-free sets, Sidon sets, difference sets.
 
     >>> abelian_group(13).elements[:3], abelian_group(2, 4).elements[:3]
-    ((0, 1, 2), (0, 0), (0, 1), (0, 2))
+    ((0, 1, 2), ((0, 0), (0, 1), (0, 2)))
 
 The elements of one cyclic group are numbers, of several they are tuples. Symmetries: `negation`; `times-u`, an
 automorphism that multiplies by a unit; `translate-p`, by an element of prime order p; `swap` or `cycle` of equal

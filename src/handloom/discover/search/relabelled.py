@@ -3,7 +3,7 @@
     >>> from handloom.discover.kinds.set_systems import set_system
     >>> pairs = set_system(3, 2)
     >>> [set_form(pairs, pairs.read([some])) for some in ([1, 2], [1, 3], [2, 3])]
-    [(0,), (0,), (0,)]
+    [(2,), (2,), (2,)]
 
 A set system is a graph of points and sets, a code one of places, symbols at places, and words. A matrix is a graph of
 rows and columns, each twice where it may be negated, whose edges have the entries as colours. The best order of the

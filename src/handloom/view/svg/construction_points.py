@@ -12,7 +12,7 @@ from handloom.discover.spaces import Construction, Space
 from handloom.view.svg.drawing import Disc, Drawing, Label, Segment, Shape
 
 MARGIN, SIDE = 16, 360
-FRONT = (-0.5, 0.32)  # where the x axis of space points on paper, in units of y
+FRONT = (-0.42, 0.3)  # where the x axis of space points on paper, in units of y
 
 
 def point_drawing(space: Space, construction: Construction) -> Drawing:
@@ -25,13 +25,13 @@ def point_drawing(space: Space, construction: Construction) -> Drawing:
     unit = min(40.0, SIDE / max(1.0, *span))
     radius = max(1.2, min(7.0, 0.24 * unit))
     depth = max(1.0, max(far) - min(far))
-    shapes: list[Shape] = []
+    space_is_deep = space.sides[0] > 2
+    stems = [stem(space.elements[i], space.elements, unit, low) for i in sorted(chosen) if space_is_deep]
+    shapes: list[Shape] = [line for lines in stems for line in lines]
     for i in sorted(range(len(at)), key=lambda i: (i in chosen, -far[i])):
         x, y = (MARGIN + unit * (c - least) for c, least in zip(at[i], low, strict=True))
-        near = 1.15 - 0.3 * (far[i] - min(far)) / depth if space.sides[0] > 2 else 1.0
+        near = 1.15 - 0.3 * (far[i] - min(far)) / depth if space_is_deep else 1.0
         part, size = ("chosen", radius * near) if i in chosen else ("box", 0.45 * radius * near)
-        if space.sides[0] > 2 and i in chosen:
-            shapes += stem(space.elements[i], space.elements, unit, low)
         shapes.append(Disc(x, y, size, part, str(space.elements[i])))
     return Drawing(2 * MARGIN + unit * span[0], 2 * MARGIN + unit * span[1], tuple(shapes))
 
