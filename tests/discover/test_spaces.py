@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from handloom.core import HandloomError
-from handloom.discover import Problem, abelian_group, code, matrix, points, set_system, size, verdict
+from handloom.discover import Problem, abelian_group, cardinality, code, matrix, points, set_system, verdict
 from handloom.discover.catalogue import problem_named
 from handloom.discover.model.codec import Codec
 from handloom.discover.records.exchange import Lines, Written, as_text, constructions
@@ -73,7 +73,7 @@ def sum_is_0(a, b, c):
     ("space", "rule", "best"),
     [
         (set_system(5, 2), share_a_member, 4),  # Erdős, Ko and Rado: a star
-        (set_system(6, 3), lambda a, b: size(a & b) > 1, 4),  # a packing of pairs by triples
+        (set_system(6, 3), lambda a, b: cardinality(a & b) > 1, 4),  # a packing of pairs by triples
         (abelian_group(3, 3, 3), sum_is_0, 9),  # cap sets
     ],
     ids=["intersecting", "packing", "cap set"],

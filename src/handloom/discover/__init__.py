@@ -9,8 +9,8 @@
     hl.discover(problem, seconds=5).best.score
 
 Public: `Problem` and the spaces it is made of (`grid`, `graph`, `copies`, `subsets`, `word`, `permutation`, `points`;
-`set_system` with `size`, `code` with `distance`, `abelian_group`, `matrix`); `verdict`, which verifies a construction
-and returns a `Verdict`; `discover`, which is also what calling the package does.
+`set_system` with `cardinality`, `code` with `distance`, `abelian_group`, `matrix`); `verdict`, which verifies a
+construction and returns a `Verdict`; `discover`, which is also what calling the package does.
 
 The rooms: problems/ (one file per problem), search/, model/ (the transformer), loop/ (one run), records/ (the store).
 Names are loaded when they are first used: the search takes a second, and the help of a command needs none of it.
@@ -25,11 +25,11 @@ from handloom.discover.loop.plan import Plan
 from handloom.learn.settings import option_lines, options_of
 
 if TYPE_CHECKING:
-    from handloom.discover.kinds.codes import code, distance
     from handloom.discover.kinds.groups import abelian_group
-    from handloom.discover.kinds.matrices import matrix
+    from handloom.discover.kinds.hamming_space import code, distance
+    from handloom.discover.kinds.modular_matrices import matrix
     from handloom.discover.kinds.point_sets import points
-    from handloom.discover.kinds.set_systems import set_system, size
+    from handloom.discover.kinds.set_systems import cardinality, set_system
     from handloom.discover.loop.start import Discovery, discover
     from handloom.discover.problem import Problem, Verdict, verdict
     from handloom.discover.spaces import copies, graph, grid, permutation, subsets, word
@@ -38,6 +38,7 @@ __all__ = [
     "Problem",
     "Verdict",
     "abelian_group",
+    "cardinality",
     "code",
     "copies",
     "discover",
@@ -48,7 +49,6 @@ __all__ = [
     "permutation",
     "points",
     "set_system",
-    "size",
     "subsets",
     "verdict",
     "word",
@@ -63,11 +63,11 @@ its progress. The other options, with their defaults:
 MODULE_OF = {
     "discover": "loop.start",
     **dict.fromkeys(("Problem", "Verdict", "verdict"), "problem"),
-    **dict.fromkeys(("set_system", "size"), "kinds.set_systems"),
-    **dict.fromkeys(("code", "distance"), "kinds.codes"),
+    **dict.fromkeys(("set_system", "cardinality"), "kinds.set_systems"),
+    **dict.fromkeys(("code", "distance"), "kinds.hamming_space"),
     "abelian_group": "kinds.groups",
     "points": "kinds.point_sets",
-    "matrix": "kinds.matrices",
+    "matrix": "kinds.modular_matrices",
 }
 
 

@@ -9,7 +9,7 @@
     '{1, 2}, {3, 4} is forbidden'
 
 Rules receive each set as a number whose bits are its members, 1 being the lowest: `a & b` is the intersection, `a | b`
-the union, `a ^ b` the symmetric difference, and `a & b == a` says that a is in b. `size` counts members. A check
+the union, `a ^ b` the symmetric difference, and `a & b == a` says that a is in b. `cardinality` counts members. A check
 receives tuples of members, and records list them. Symmetries permute 1, …, n, some of them in circles: `turn-k`.
 """
 
@@ -60,10 +60,10 @@ def opposite(points: int) -> Map:
     return lambda some: tuple(v for v in range(1, points + 1) if v not in some)
 
 
-def size(some: Any) -> Any:
+def cardinality(some: Any) -> Any:
     """How many members a set has, given as the bits of a number: for rules.
 
-    >>> size(0b1011 & 0b0110)
+    >>> cardinality(0b1011 & 0b0110)
     1
     """
     members = 0
