@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handloom.core import HandloomError
-from handloom.discover import Problem, discover, graph, grid, permutation, subsets, verdict, word
+from handloom.discover import Problem, discover, graph, grid, matrix, permutation, subsets, verdict, word
 from handloom.discover.proof import prove
 from handloom.discover.records.store import Store
 from handloom.discover.search.anneal import Annealer
@@ -74,7 +74,8 @@ def test_a_covers_weight_on_a_graph_is_that_of_the_chosen_edges():
 
 def test_a_run_keeps_the_smallest_and_says_so(tmp_path):
     problem = Problem(grid(5, 5), required=ATTACKED, minimise=True, name="queens", best_known=4)
-    how = {"store": tmp_path / "r.sqlite", "attempts": 20, "learn": 3, "samples": 8, "layers": 1, "width": 16}
+    model = {"learn": 3, "samples": 8, "layers": 1, "width": 16, "feedback": 1.0}
+    how = {"store": tmp_path / "r.sqlite", "attempts": 20, **model}
     found = discover(problem, generations=2, steps=100, **how)
     assert found.best.score == found.to_json()["best"] == 3
     assert found.sentence().startswith("queens: 3 (best known: 4), which would be new, verified")
@@ -88,6 +89,13 @@ def test_a_run_keeps_the_smallest_and_says_so(tmp_path):
     assert discover(problem, until=5, **how).best.score <= 5
     with pytest.raises(HandloomError, match="their scores were to be small"):
         discover(Problem(grid(5, 5), name="queens"), generations=1, **how)
+
+
+def test_scores_below_0_are_better_than_a_first_one_of_0(tmp_path):
+    problem = Problem(matrix(2, 2, 3), score=lambda x: -x.sum(), minimise=True, name="sum")
+    found = discover(problem, store=tmp_path / "r.sqlite", generations=1, attempts=2, model=False)
+    assert (found.records[0].score, found.best.score) == (0, -8)
+    assert [record.minimise for record in Store.open(tmp_path / "r.sqlite").records("sum")] == [True, True]
 
 
 def test_better_than_the_best_known_is_below_it_where_scores_are_to_be_small():

@@ -142,9 +142,9 @@ class Store:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         about, parent = as_json(f"{problem}: the origin", dict(origin)), origin.get("parent")
         row = (problem.name, json.dumps(score), written, form, now, now, __version__, about, parent)
-        number = self.insert(row, rank(problem.merit(score)), parent)
+        number = self.insert(row, place := rank_of(problem, score), parent)
         self.keep_best_known(problem)
-        return None if number is None else as_record((number, *row, rank(problem.merit(score))))
+        return None if number is None else as_record((number, *row, place))
 
     def insert(self, row: tuple[Any, ...], rank: str, parent: int | None) -> int | None:
         """The number of the new record; None if another program has just stored it."""
@@ -320,9 +320,14 @@ def wrong(problem: Problem, record: Record) -> str | None:
 
 def other_aim(problem: Problem, record: Record) -> str | None:
     """What was asked for instead, if a record's score was to be large and the problem's small, or vice versa."""
-    if record.minimise == problem.minimise or record.score == 0:
+    if record.minimise == problem.minimise:
         return None
     return f"their scores were to be {'small' if record.minimise else 'large'}"
+
+
+def rank_of(problem: Problem, score: Number) -> str:
+    """The rank of a score, which also shows whether it was to be small: that of 0 by a mark."""
+    return rank(problem.merit(score)) + ("~" if problem.minimise and not score else "")
 
 
 def rank(score: Number) -> str:
