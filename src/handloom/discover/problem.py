@@ -25,7 +25,7 @@ blocking set. `symmetry` is one that constructions must have.
 """
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
@@ -217,16 +217,17 @@ class Verdict(NamedTuple):
 def verdict(problem: Problem, construction: Construction) -> Verdict:
     """Verify a construction exactly. Nothing of the search is used: no tables, nothing compiled."""
     space = problem.space
-    chosen = space.seen(construction)
+    chosen, given = space.seen(construction), [space.arguments[i] for i in construction]
 
-    def names(elements: Sequence[Element]) -> str:
+    def names(elements: Iterable[Element]) -> str:
         return ", ".join(map(space.name, elements))
 
     with in_users_code(str(problem)):
         for rule in problem.rules:
-            for some in combinations(construction, arity(rule)):
-                if rule(*(space.arguments[i] for i in some)):
-                    return Verdict(None, f"{names([space.elements[i] for i in some])} is forbidden")
+            for some in combinations(given, arity(rule)):
+                if rule(*some):
+                    bad = (space.elements[space.arguments.index(one)] for one in some)
+                    return Verdict(None, f"{names(bad)} is forbidden")
         there = set(chosen)
         for listed in problem.sets:
             if there.issuperset(listed):
