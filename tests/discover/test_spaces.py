@@ -54,7 +54,10 @@ def best_of(problem, attempts=2, steps=3000):
     return max(found, key=lambda one: problem.merit(one.score))
 
 
-@pytest.mark.parametrize(("name", "best"), KNOWN.items())
+@pytest.mark.parametrize(
+    ("name", "best"),
+    [pytest.param(*one, marks=[pytest.mark.slow] * ("sidon" in one[0])) for one in KNOWN.items()],  # three rules
+)
 def test_the_examples_reach_what_is_known(name, best):
     problem = problem_named(EXAMPLES / name)
     found = best_of(problem)
@@ -74,7 +77,7 @@ def sum_is_0(a, b, c):
     [
         (set_system(5, 2), share_a_member, 4),  # Erdős, Ko and Rado: a star
         (set_system(6, 3), lambda a, b: cardinality(a & b) > 1, 4),  # a packing of pairs by triples
-        (abelian_group(3, 3, 3), sum_is_0, 9),  # cap sets
+        pytest.param(abelian_group(3, 3, 3), sum_is_0, 9, marks=pytest.mark.slow),  # cap sets
     ],
     ids=["intersecting", "packing", "cap set"],
 )
