@@ -35,6 +35,7 @@ class Attempt:
     seed: int
     steps: int
     start: Construction | None = None
+    least: Number | None = None  # what scores worse cannot enter the pool: its construction is not returned
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,14 @@ class Searches:
         return self.made[symmetry]
 
     def attempt(self, task: Attempt, stop: Stop = never_stop) -> Outcome | None:
-        """None if there is no search under its symmetry. Where sets are required, what is left out is searched for."""
+        """None if there is no search under its symmetry."""
+        outcome, merit = self.outcome(task, stop), self.asked.merit
+        if outcome is None or task.least is None or merit(outcome.result.score) >= merit(task.least):
+            return outcome
+        return replace(outcome, result=replace(outcome.result, construction=()))
+
+    def outcome(self, task: Attempt, stop: Stop) -> Outcome | None:
+        """With its construction, whatever it scores. Where sets are required, what is left out is searched for."""
         if self.asked.complement is None:
             return self.made_of(task, stop)
         start = None if task.start is None else self.asked.others(task.start)
