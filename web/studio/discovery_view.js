@@ -9,7 +9,7 @@ import { each, el, say } from "../loom/dom.js";
 import { Board } from "./board.js";
 import { indicesOf } from "./board_space.js";
 import { Chart } from "./chart.js";
-import { DrawPanel, beside } from "./draw_panel.js";
+import { DrawPanel, beside, better } from "./draw_panel.js";
 import { counted, lasting, written } from "./ticks.js";
 
 /** @type {Record<string, string>} */
@@ -91,8 +91,10 @@ export class DiscoveryView {
   showBest(best) {
     const known = this.problem.best_known;
     say(this.number, best ? written(best.score, 8) : "–");
-    say(this.badge, best ? (known === null ? "no best known value" : beside(best.score, known)) : "nothing found yet");
-    this.badge.className = `badge ${best && known !== null && best.score >= known ? "good" : ""}`;
+    const { minimise } = this.problem;
+    const words = known === null ? "no best known value" : beside(best?.score, known, minimise);
+    say(this.badge, best ? words : "nothing found yet");
+    this.badge.className = `badge ${best && known !== null && !better(known, best.score, minimise) ? "good" : ""}`;
     this.number.hidden = !best;
     if (this.first) this.first.hidden = !best;
     if (!this.picture || !this.draw || !best) return;
@@ -100,7 +102,7 @@ export class DiscoveryView {
     if (indices.join() !== this.picture.chosen.join()) this.picture.show(indices);
     else this.picture.draw();
     const top = this.problem.records[0];
-    this.draw.best = top && top.score > best.score ? top.construction : best.construction;
+    this.draw.best = top && better(top.score, best.score, minimise) ? top.construction : best.construction;
     this.draw.from.disabled = false;
   }
 

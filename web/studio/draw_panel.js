@@ -87,11 +87,11 @@ export class DrawPanel {
 
   /** @param {Score} found */
   show({ score, legal, reason, offending, more, chosen }) {
-    const { best_known: known, space } = this.problem;
+    const { best_known: known, minimise, space } = this.problem;
     this.board.blame(offending);
     this.verdict.className = `verdict ${legal ? "legal" : "illegal"}`;
     say(this.score, legal ? `✓ ${written(score ?? 0)}` : `✗ ${chosen === null ? "" : written(chosen)}`);
-    const far = known === null ? "legal" : beside(score ?? 0, known);
+    const far = known === null ? "legal" : beside(score ?? 0, known, minimise);
     say(this.word, !legal ? `not legal: ${reason}` : chosen === 0 ? "nothing is chosen" : far);
     const all = () => this.board.blame(offending);
     const items = offending.map((set) => {
@@ -131,6 +131,11 @@ const HOW = {
   grid: "click cells",
   graph: "click a vertex, then another",
   list: "click elements",
+  code: "click words",
+  group: "click elements",
+  "point set": "click points",
+  "set system": "click sets",
+  matrix: "click entries",
   word: "click letters, or type",
   permutation: "click where a row's value is to be",
 };
@@ -139,9 +144,20 @@ const HOW = {
  * A score and the best known one, in words.
  * @param {number} score
  * @param {number} known
+ * @param {boolean} [minimise] whether scores are to be small
  */
-export function beside(score, known) {
+export function beside(score, known, minimise) {
   if (score === known) return `equals the best known value, ${written(known)}`;
   const far = `${written(Math.abs(score - known), 6)} ${score > known ? "above" : "below"} the best known value`;
-  return `${far}, ${written(known)}${score > known ? ": would be new" : ""}`;
+  return `${far}, ${written(known)}${better(score, known, minimise) ? ": would be new" : ""}`;
+}
+
+/**
+ * Whether one score is better than another.
+ * @param {number} score
+ * @param {number} than
+ * @param {boolean} [minimise] whether scores are to be small
+ */
+export function better(score, than, minimise) {
+  return minimise ? score < than : score > than;
 }

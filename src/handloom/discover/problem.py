@@ -13,11 +13,19 @@
 which it gets in the order of the space; where it returns True they may not all be chosen. The search compiles rules by
 Numba. `verdict` calls them as plain Python, on exact whole numbers, and then the problem's own `check`, if it has one.
 
-The score is the number of chosen elements, if no function for it is given.
+The score is the number of chosen elements, if no function for it is given. It is to be large, or with `minimise=True`
+small. Then `required` may list sets of elements, each of which must contain a chosen one: a cover, a dominating set, a
+blocking set. `symmetry` is one that constructions must have.
+
+    >>> cover = Problem(grid(1, 4), required=[[(0, 0), (0, 1)], [(0, 1), (0, 2)], [(0, 3)]], minimise=True)
+    >>> verdict(cover, (0, 2)).reason, verdict(cover, (1, 3)).score
+    ('none of (0, 3) is chosen', 2)
+    >>> cover.complement.sets[-1]  # what is left out, which a search looks for, may not contain this
+    ((0, 3),)
 """
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
@@ -26,7 +34,7 @@ from typing import Any, NamedTuple
 from handloom.core import HandloomError
 from handloom.core.checks import is_number
 from handloom.core.errors import in_users_code, shown, told
-from handloom.discover.spaces import Construction, Element, Maps, Space, maps_by_name
+from handloom.discover.spaces import Construction, Element, Map, Maps, Space, maps_by_name
 
 LARGEST = 1e308  # score: what a float can hold
 
@@ -36,7 +44,7 @@ Number = int | float
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A space of constructions, what is forbidden in it, and the score that is to be large."""
+    """A space of constructions, what is forbidden or required in it, and the score that is to be large or small."""
 
     space: Space
     forbidden: Rule | Sequence[Rule] | Sequence[Sequence[Element]] = ()
@@ -49,6 +57,9 @@ class Problem:
     name: str = ""  # with its parameters
     about: str = ""
     smaller: tuple["Callable[[], Problem]", ...] = field(default=(), repr=False)  # the same for smaller sizes
+    minimise: bool = False  # whether the score is to be small
+    required: Sequence[Sequence[Element]] = ()  # sets of elements, of each of which one must be chosen
+    symmetry: str | Map | Sequence[Map] | None = None  # that constructions must have: its name, or its maps
 
     def __post_init__(self) -> None:
         if not isinstance(self.space, Space):
@@ -58,17 +69,52 @@ class Problem:
         if self.best_known is not None and not is_score(self.best_known):
             raise HandloomError(f"best_known={shown(self.best_known)} must be a number")
         if self.score is None and not self.space.is_subset:
-            raise HandloomError(f"a problem of {self.space.kind}s needs a score, a function of the {self.space.kind}")
+            raise HandloomError(f"a problem of {self.space.plural} needs a score, a function of the {self.space.kind}")
         for what in ("score", "guide", "check"):
             if getattr(self, what) is not None and not callable(getattr(self, what)):
                 raise HandloomError(f"{what}={shown(getattr(self, what))} must be a function")
         if self.guide is not None and self.score is None:
             raise HandloomError("a guide is for a search by score; give the problem a score too")
-        if not self.space.is_subset and (self.rules or self.sets):
-            raise HandloomError(f"forbidden is for subsets; lower the score of a bad {self.space.kind} instead")
         for rule in self.rules:
             if not 1 <= arity(rule) <= 5:
                 raise HandloomError(f"forbidden takes {arity(rule)} elements; it must take from 1 to 5, each by name")
+        check_sets(self)
+        check_symmetry(self)
+
+    def merit(self, score: Number) -> Number:
+        """What constructions are compared by: more is better, whether the score is to be large or small."""
+        return -score if self.minimise else score
+
+    @cached_property
+    def complement(self) -> "Problem | None":
+        """If sets are required, the problem of the elements that are left out: they may contain no required set."""
+        if not len(self.required_rows):  # which checks them
+            return None
+        score, guide = (of_the_rest(self.space, one) if one else None for one in (self.score, self.guide))
+        return Problem(
+            self.space,
+            self.required,
+            score,
+            guide,
+            symmetries=self.symmetries,
+            symmetry=self.symmetry,
+            name=self.name,
+            minimise=score is not None,
+        )
+
+    def others(self, construction: Construction) -> Construction:
+        """The elements that a subset leaves out."""
+        chosen = set(construction)
+        return tuple(i for i in range(len(self.space.elements)) if i not in chosen)
+
+    @cached_property
+    def required_maps(self) -> tuple[Map, ...]:
+        """The maps that must take a construction to itself."""
+        if self.symmetry is None or callable(self.symmetry):
+            return () if self.symmetry is None else (self.symmetry,)
+        if not isinstance(self.symmetry, str):
+            return tuple(self.symmetry)
+        return {**self.space.symmetries, **maps_by_name(self.symmetries or {})}[self.symmetry]
 
     @cached_property
     def rules(self) -> tuple[Rule, ...]:
@@ -87,26 +133,78 @@ class Problem:
     @cached_property
     def set_rows(self) -> Any:
         """The listed sets as indices: one row per set, filled up with −1 in front, then ascending."""
-        import numpy as np
+        return rows_of("forbidden", self.sets, self.space)
 
-        index, sizes = self.space.index, [len(some) for some in self.sets]
-        rows = np.full((len(sizes), max(sizes, default=1)), -1, np.int64)
-        if not all(sizes):
-            raise HandloomError("forbidden contains a set without elements; leave it out")
-        try:
-            flat = np.fromiter((index[element] for some in self.sets for element in some), np.int64, sum(sizes))
-        except (KeyError, TypeError) as error:
-            raise HandloomError(
-                f"forbidden contains {shown(error.args[0])}, which is not an element of the space"
-            ) from error
-        rows[np.arange(rows.shape[1]) < np.array(sizes, np.int64)[:, None]] = flat
-        rows.sort(axis=1)
-        rows[:, 1:][(rows[:, 1:] == rows[:, :-1]) & (rows[:, 1:] >= 0)] = -1  # an element listed twice
-        rows.sort(axis=1)
-        return rows
+    @cached_property
+    def required_rows(self) -> Any:
+        """The required sets, in the same form."""
+        return rows_of("required", self.required, self.space)
 
     def __str__(self) -> str:
         return self.name or f"a problem of a {self.space.kind}"
+
+
+def rows_of(what: str, sets: Sequence[Sequence[Element]], space: Space) -> Any:
+    """Sets of elements as indices: one row per set, filled up with −1 in front, then ascending."""
+    import numpy as np
+
+    index, sizes = space.index, [len(some) for some in sets]
+    rows = np.full((len(sizes), max(sizes, default=1)), -1, np.int64)
+    if not all(sizes):
+        raise HandloomError(f"{what} contains a set without elements; leave it out")
+    try:
+        flat = np.fromiter((index[element] for some in sets for element in some), np.int64, sum(sizes))
+    except (KeyError, TypeError) as error:
+        raise HandloomError(f"{what} contains {shown(error.args[0])}, which is not an element of the space") from error
+    rows[np.arange(rows.shape[1]) < np.array(sizes, np.int64)[:, None]] = flat
+    rows.sort(axis=1)
+    rows[:, 1:][(rows[:, 1:] == rows[:, :-1]) & (rows[:, 1:] >= 0)] = -1  # an element listed twice
+    rows.sort(axis=1)
+    return rows
+
+
+def check_sets(problem: Problem) -> None:
+    """Raise an error for forbidden or required sets that do not go with the rest of a problem."""
+    kind, forbids = problem.space.kind, bool(problem.rules or problem.sets)
+    if not problem.space.is_subset and (forbids or problem.required):
+        bad = "forbidden" if forbids else "required"
+        way = "raise" if problem.minimise else "lower"
+        raise HandloomError(f"{bad} is for subsets; {way} the score of a bad {kind} instead")
+    if problem.required and not problem.minimise:
+        raise HandloomError("required is for minimise=True: all elements together contain one of every set; add that")
+    if problem.required and forbids:
+        raise HandloomError("required and forbidden sets in one problem cannot be searched; use one, and a score")
+    if problem.minimise and problem.score is None and not problem.required:
+        raise HandloomError("minimise=True, but the empty set is the smallest; give required sets, or a score")
+
+
+def check_symmetry(problem: Problem) -> None:
+    """Raise an error for a required symmetry that is neither known nor a map."""
+    one = problem.symmetry
+    if one is None:
+        return
+    if not problem.space.is_subset:
+        raise HandloomError(f"symmetry is for subsets; give a score of a part that determines the {problem.space.kind}")
+    if isinstance(one, str):
+        known = {**problem.space.symmetries, **maps_by_name(problem.symmetries or {})}
+        if one not in known:
+            raise HandloomError(f"symmetry={shown(one)}: no such symmetry here; it has {', '.join(known) or 'none'}")
+    elif not callable(one) and not (isinstance(one, list | tuple) and one and all(map(callable, one))):
+        raise HandloomError(f"symmetry={shown(one)} must be a name, a map of elements, or a list of such maps")
+
+
+def of_the_rest(space: Space, score: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A score as a function of what is left out."""
+    is_graph = space.kind == "graph"
+
+    def value(rest: Any) -> Any:
+        chosen = 1 - rest
+        if is_graph:
+            for i in range(len(chosen)):
+                chosen[i, i] = 0
+        return score(chosen)
+
+    return value
 
 
 class Verdict(NamedTuple):
@@ -119,19 +217,40 @@ class Verdict(NamedTuple):
 def verdict(problem: Problem, construction: Construction) -> Verdict:
     """Verify a construction exactly. Nothing of the search is used: no tables, nothing compiled."""
     space = problem.space
-    chosen = [space.elements[i] for i in construction]
+    chosen, given = space.seen(construction), [space.arguments[i] for i in construction]
+
+    def names(elements: Iterable[Element]) -> str:
+        return ", ".join(map(space.name, elements))
+
     with in_users_code(str(problem)):
         for rule in problem.rules:
-            for some in combinations(chosen, arity(rule)):
+            for some in combinations(given, arity(rule)):
                 if rule(*some):
-                    return Verdict(None, f"{', '.join(map(str, some))} is forbidden")
+                    bad = (space.elements[space.arguments.index(one)] for one in some)
+                    return Verdict(None, f"{names(bad)} is forbidden")
         there = set(chosen)
-        for some in problem.sets:
-            if there.issuperset(some):
-                return Verdict(None, f"{', '.join(map(str, some))} is forbidden")
+        for listed in problem.sets:
+            if there.issuperset(listed):
+                return Verdict(None, f"{names(listed)} is forbidden")
+        for needed in problem.required:
+            if there.isdisjoint(needed):
+                return Verdict(None, f"none of {names(needed)} is chosen")
+        if (lost := without_image(problem, chosen)) is not None:
+            return Verdict(None, f"{names(lost[:1])} is chosen and its image {names(lost[1:2])} is not: {lost[2]}")
         if problem.check and (reason := problem.check(chosen)):
             return Verdict(None, reason)
         return Verdict(exact_score(problem, construction))
+
+
+def without_image(problem: Problem, chosen: Sequence[Element]) -> tuple[Element, Element, str] | None:
+    """A chosen element whose image under the required symmetry is not chosen, that image, and what is lacking."""
+    there = set(chosen)
+    name = f"the symmetry {problem.symmetry}" if isinstance(problem.symmetry, str) else "the required symmetry"
+    for one in problem.required_maps:
+        for element in chosen:
+            if (image := one(element)) not in there:
+                return element, image, f"it lacks {name}"
+    return None
 
 
 def exact_score(problem: Problem, construction: Construction) -> Number:
@@ -180,16 +299,16 @@ def is_score(value: Any) -> bool:
 
 
 def score_argument(space: Space, construction: Construction, numbers: type = int) -> Any:
-    """The argument of a score: 0s and 1s in the shape of the grid, the adjacency matrix of the graph, otherwise a row;
-    of int64, or of Python's own numbers, which NumPy calls objects."""
+    """The argument of a score: 0s and 1s in the shape of the grid or the group, the adjacency matrix of the graph, the
+    matrix, otherwise a row; of int64, or of Python's own numbers, which NumPy calls objects."""
     import numpy as np
 
     kind = np.int64 if numbers is int else object
     if not space.is_subset:
-        return np.array(construction, kind)
+        return np.array(construction, kind).reshape(space.sides if space.kind == "matrix" else -1)
     chosen = np.zeros(len(space.elements), kind)
     chosen[list(construction)] = 1
-    if space.kind == "grid":
+    if space.kind in ("grid", "group"):
         return chosen.reshape(space.sides)
     if space.kind == "graph":
         matrix = np.zeros((space.sides[0],) * 2, kind)

@@ -1,4 +1,5 @@
 """What constructions are made of: subsets of a grid, of the edges of a graph or of any list; words; permutations.
+The spaces of set systems, codes, matrices, abelian groups and points are in kinds/.
 
     >>> space = grid(3, 3)
     >>> space.elements[5], space.index[1, 2]
@@ -11,6 +12,8 @@ indices of its letters; for a permutation its values. `shown` converts it to wha
 
 A space knows its symmetries by name, each as the maps of elements that generate it. Which of them a problem has depends
 on the problem (search/symmetry.py).
+
+Rules receive `arguments`: the elements, but of a set system each set as the bits of a number.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -28,24 +31,37 @@ Element = Any  # an int or a tuple of ints; of a word a letter
 Map = Callable[[Any], Any]  # from elements to elements
 Symmetries = Mapping[str, tuple[Map, ...]]
 Maps = Mapping[str, Map | Sequence[Map]]  # symmetries as a user may write them
-Kind = Literal["grid", "graph", "list", "word", "permutation"]
+Kind = Literal["grid", "graph", "list", "word", "permutation", "set system", "code", "matrix", "group", "point set"]
 
 MOST_ELEMENTS = 100_000
+DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"  # the symbols of codes
 
 
 @dataclass(frozen=True)
 class Space:
-    """All constructions of a kind; made by `grid`, `graph`, `subsets`, `word` and `permutation`."""
+    """All constructions of a kind; made by `grid`, `graph`, `subsets`, `word`, `permutation`, and those of kinds/."""
 
     kind: Kind
-    elements: tuple[Element, ...]  # of which subsets are made; a word's letters; a permutation's values
-    length: int  # of a word or a permutation; the largest size of a subset
-    sides: tuple[int, ...] = ()  # of a grid; for a graph its number of vertices
+    elements: tuple[Element, ...]  # of which subsets are made; letters of a word; values of a permutation or a matrix
+    length: int  # of a word, a permutation or a matrix; the largest size of a subset
+    sides: tuple[int, ...] = ()  # of a grid or a matrix; the orders of a group; how many vertices, points, or symbols
     symmetries: Symmetries = field(default_factory=dict, compare=False)
+    generators: tuple[Map, ...] = field(default=(), compare=False)  # more symmetries, for canonical forms
+
+    @property
+    def plural(self) -> str:
+        return "matrices" if self.kind == "matrix" else f"{self.kind}s"
 
     @property
     def is_subset(self) -> bool:
-        return self.kind in ("grid", "graph", "list")
+        return self.kind not in ("word", "permutation", "matrix")
+
+    @cached_property
+    def arguments(self) -> tuple[Element, ...]:
+        """What rules receive for each element."""
+        if self.kind != "set system":
+            return self.elements
+        return tuple(sum(1 << (member - 1) for member in some) for some in self.elements)
 
     @cached_property
     def index(self) -> dict[Element, int]:
@@ -55,14 +71,33 @@ class Space:
         """As people write it, and as it is stored in JSON: a list of elements or values, or the text of a word."""
         if self.kind == "word":
             return "".join(self.elements[i] for i in construction)
-        chosen = [self.elements[i] for i in construction]
-        return [list(element) if isinstance(element, tuple) else element for element in chosen]
+        return [self.written(element) for element in self.seen(construction)]
+
+    def seen(self, construction: Construction) -> list[Element]:
+        """The chosen elements; the letters of a word, the values of a permutation, the rows of a matrix."""
+        found = [self.elements[i] for i in construction]
+        if self.kind != "matrix":
+            return found
+        return [tuple(found[i : i + self.sides[1]]) for i in range(0, len(found), self.sides[1])]
+
+    def written(self, element: Element) -> Any:
+        """An element as people write it, and as it is stored in JSON."""
+        if self.kind == "code":
+            return "".join(DIGITS[symbol] for symbol in element)
+        return list(element) if isinstance(element, tuple) else element
+
+    def name(self, element: Element) -> str:
+        """An element in a message."""
+        if self.kind == "set system":
+            return f"{{{', '.join(map(str, element))}}}"
+        return str(self.written(element)) if self.kind == "code" else str(element)
 
     def read(self, value: Any) -> Construction:
         """The construction of what people write."""
         if not isinstance(value, str if self.kind == "word" else list | tuple):
             raise HandloomError(f"{shown(value)} is not a construction; {self.wanted}")
-        found = [self.index_of(item) for item in value]
+        items = self.cells_in(value) if self.kind == "matrix" else value
+        found = [self.index_of(item) for item in items]
         construction = tuple(sorted(set(found))) if self.is_subset else tuple(found)
         if not self.is_subset and len(construction) != self.length:
             raise HandloomError(f"{shown(value)} has {len(construction)} places, not {self.length}; {self.wanted}")
@@ -73,21 +108,35 @@ class Space:
     def index_of(self, value: Any) -> int:
         """The index of an element, which may be written as a list."""
         element = tuple(value) if isinstance(value, list) else value
+        if self.kind == "code" and isinstance(value, str):
+            element = tuple(map(DIGITS.find, value))
         plain = element if isinstance(element, tuple) else (element,)
         if any(isinstance(part, bool | float | list | dict) for part in plain) or element not in self.index:
             raise HandloomError(f"{shown(value)} is not an element here; {self.wanted}")
         return self.index[element]
 
+    def cells_in(self, rows: Any) -> list[Any]:
+        """The entries of a matrix, row after row."""
+        rows_are, columns = [isinstance(row, list | tuple) for row in rows], self.sides[1]
+        if not all(rows_are) or any(len(row) != columns for row in rows):
+            raise HandloomError(f"{shown(rows)} is not such a matrix; {self.wanted}")
+        return [entry for row in rows for entry in row]
+
     @property
     def wanted(self) -> str:
         """What a construction looks like, for messages."""
-        sides = "×".join(map(str, self.sides))
+        sides, one = "×".join(map(str, self.sides)), shown(self.written(self.elements[-1]))
         return {
             "grid": f"write a list of points of the {sides} grid, each a list such as {shown([0] * len(self.sides))}",
             "graph": f"write a list of edges [u, v] with 0 ≤ u < v < {sides}",
             "list": f"write a list of elements such as {shown(self.elements[:3])}",
             "word": f"write a word of {self.length} letters out of {shown(''.join(map(str, self.elements[:40])))}",
             "permutation": f"write a list of 0 to {self.length - 1} in some order",
+            "set system": f"write a list of sets of numbers from 1 to {sides}, such as {one}",
+            "code": f"write a list of words such as {one}",
+            "matrix": f"write a list of rows, {sides} numbers from 0 to {len(self.elements) - 1}",
+            "group": f"write a list of elements such as {one}",
+            "point set": f"write a list of points such as {one}",
         }[self.kind]
 
 
@@ -145,12 +194,14 @@ def graph(vertices: int) -> Space:
 
 def turned_circles(vertices: int, k: int) -> Map:
     """The vertices in circles of k, each turned by one; those left over at the end stay."""
-    whole_circles = vertices - vertices % k
-
-    def moved(v: int) -> int:
-        return v if v >= whole_circles else v - k + 1 if v % k == k - 1 else v + 1
-
+    moved = in_circles(vertices, k)
     return lambda edge: tuple(sorted(map(moved, edge)))
+
+
+def in_circles(count: int, k: int) -> Callable[[int], int]:
+    """0, …, count − 1 in circles of k, each turned by one; those left over at the end stay."""
+    whole_circles = count - count % k
+    return lambda v: v if v >= whole_circles else v - k + 1 if v % k == k - 1 else v + 1
 
 
 def copies(space: Space, pattern: Iterable[tuple[int, int]]) -> list[tuple[Element, ...]]:

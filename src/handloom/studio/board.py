@@ -41,8 +41,9 @@ def open_problem(studio: Studio, body: dict[str, Any]) -> dict[str, Any]:
         "problem": problem.name,
         "about": problem.about,
         "best_known": problem.best_known,
+        "minimise": problem.minimise,
         "source": problem.source,
-        "forbids": bool(problem.rules or problem.sets or problem.check),
+        "forbids": bool(problem.rules or problem.sets or problem.required or problem.required_maps or problem.check),
         "space": board_of(problem.space),
         "records": records_of(studio, problem),
     }
@@ -81,11 +82,11 @@ def own_problems(studio: Studio) -> list[dict[str, Any]]:
 
 def board_of(space: Space) -> dict[str, Any]:
     """A space as a page draws it: its elements, and of a grid the cell of each."""
-    if len(space.elements) > MOST_DRAWN:
+    if len(space.elements) > MOST_DRAWN or space.kind == "matrix":
         return {"kind": space.kind, "length": space.length, "elements": None, "wanted": space.wanted}
-    elements = [list(one) if isinstance(one, tuple) else one for one in space.elements]
+    elements = [space.written(one) for one in space.elements]
     about = {"kind": space.kind, "length": space.length, "elements": elements, "sides": list(space.sides)}
-    return about | (cells_of(space.sides) if space.kind == "grid" and len(space.sides) > 1 else {})
+    return about | (cells_of(space.sides) if space.kind in ("grid", "group") and len(space.sides) > 1 else {})
 
 
 def cells_of(sides: tuple[int, ...]) -> dict[str, Any]:
@@ -153,21 +154,26 @@ def forbidden_in(problem: Problem, construction: Construction) -> list[list[int]
 
 
 def tried(problem: Problem, construction: Construction) -> Iterator[list[int]]:
-    """Of each rule, and of the listed sets, as many as are shown and one more."""
-    elements, there = problem.space.elements, set(construction)
+    """Of each rule, of the listed sets, and of the required ones, as many as are shown and one more."""
+    arguments, there = problem.space.arguments, set(construction)
     for rule in problem.rules:
         size, count = arity(rule), 0
         if comb(len(construction), size) > MOST_TRIED:
             continue
         for some in combinations(construction, size):
-            if call_rule(problem, rule, [elements[i] for i in some]):
+            if call_rule(problem, rule, [arguments[i] for i in some]):
                 yield [*some]
                 count += 1
                 if count > SHOWN:
                     break
-    rows = (sorted({problem.space.index[element] for element in some}) for some in problem.sets)
+    index = problem.space.index
+    rows, needed = (
+        (sorted({index[one] for one in some}) for some in sets) for sets in (problem.sets, problem.required)
+    )
     listed = (row for row in rows if there.issuperset(row))
-    yield from (row for row, _ in zip(listed, range(SHOWN + 1), strict=False))
+    unmet = (row for row in needed if there.isdisjoint(row))
+    for broken in (listed, unmet):
+        yield from (row for row, _ in zip(broken, range(SHOWN + 1), strict=False))
 
 
 # Keeping it

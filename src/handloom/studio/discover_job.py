@@ -76,6 +76,7 @@ def facts(discovery: Discovery) -> dict[str, Any]:
         "limit": discovery.setup.seconds,
         "about": problem.about,
         "best_known": problem.best_known,
+        "minimise": problem.minimise,
         "source": problem.source,
         "space": {"kind": space.kind, "sides": space.sides, "length": space.length},
     }
@@ -112,7 +113,8 @@ class Watching:
         """Records that are better than all before, and the lines of generations."""
         records, lines = self.discovery.records, self.discovery.lines
         for record in records[self.records :]:
-            if self.best is None or record.score > self.best:
+            merit = self.discovery.problem.merit
+            if self.best is None or merit(record.score) > merit(self.best):
                 self.best, origin = record.score, record.origin
                 values = {"score": record.score, "construction": record.construction, "origin": origin}
                 self.tell("improved", seconds=origin.get("seconds"), **values)

@@ -78,7 +78,7 @@ def improved(studio: Studio, folder: Folder, problem: str) -> list[dict[str, Any
     found: list[dict[str, Any]] = []
     for line in lines:
         record, origin = kept.get(line["key"]), line["origin"]
-        if record and (not found or record.score > found[-1]["score"]):
+        if record and (not found or record.exceeds(found[-1]["score"])):
             about = {"construction": record.construction, "origin": origin, "seconds": origin.get("seconds")}
             found.append({"score": record.score} | about)
     return found

@@ -98,7 +98,8 @@ def story(p: DiscoveryReport, room: int) -> list["Text"]:
 
     score = Text("nothing found yet") if p.best is None else Text(f"best {exact(p.best)}", style="bold")
     if p.best is not None and p.best_known is not None:
-        style = "green" if p.best >= p.best_known else ""
+        reached = p.best <= p.best_known if p.minimise else p.best >= p.best_known
+        style = "green" if reached else ""
         score += Text(f"  best known {exact(p.best_known)}", style=style)
     lines = [Text(p.problem, style="bold cyan"), score, Text(came_from(p.origin), style="dim")]
     lines += [timing(p, room), stage(p, room)]

@@ -46,14 +46,16 @@ class Comparison:
     problem: str
     seconds: float
     trials: tuple[Trial, ...]
+    minimise: bool = False  # whether scores are to be small
 
     def bests(self, model: bool) -> list[Number]:
         return [trial.best or 0 for trial in self.trials if trial.model == model]
 
     @property
     def differences(self) -> list[Number]:
-        """With the model minus without it, one number per seed."""
-        return [a - b for a, b in zip(self.bests(True), self.bests(False), strict=True)]
+        """With the model minus without it, one number per seed; where scores are to be small, the other way round."""
+        sign = -1 if self.minimise else 1
+        return [sign * (a - b) for a, b in zip(self.bests(True), self.bests(False), strict=True)]
 
     @property
     def error(self) -> float | None:
@@ -119,7 +121,8 @@ def compare(
     trials = [
         trial(known, Plan.from_json(choices | {"seed": seed, "model": model}), seconds, watch) for seed, model in order
     ]
-    return Comparison(known.name, seconds, tuple(sorted(trials, key=lambda one: (one.seed, not one.model))))
+    ordered = tuple(sorted(trials, key=lambda one: (one.seed, not one.model)))
+    return Comparison(known.name, seconds, ordered, known.minimise)
 
 
 def cpu_clock() -> float:

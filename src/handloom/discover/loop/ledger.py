@@ -35,8 +35,13 @@ class Member:
 class Pool:
     """The best constructions, at most `keep`, each once; of equal ones the newest, so that the pool keeps changing."""
 
-    def __init__(self, keep: int, canonical: Callable[[Construction], Construction]) -> None:
-        self.keep, self.canonical = keep, canonical
+    def __init__(
+        self,
+        keep: int,
+        canonical: Callable[[Construction], Construction],
+        merit: Callable[[Number], Number] = lambda score: score,
+    ) -> None:
+        self.keep, self.canonical, self.merit = keep, canonical, merit
         self.members: dict[Construction, Member] = {}
 
     def add(self, construction: Construction, score: Number, generation: int) -> Member | None:
@@ -57,8 +62,10 @@ class Pool:
         self.members = {member.construction: member for member in self.best()}
 
     def best(self) -> list[Member]:
-        order = sorted(self.members.values(), key=lambda member: (member.score, member.generation), reverse=True)
-        return order[: self.keep]
+        def rank(member: Member) -> tuple[Number, int]:
+            return self.merit(member.score), member.generation
+
+        return sorted(self.members.values(), key=rank, reverse=True)[: self.keep]
 
     def to_json(self) -> list[list[Any]]:
         return [[list(member.construction), member.score, member.generation] for member in self.best()]
@@ -75,7 +82,7 @@ class Ledger:
     def __init__(self, problem: Problem, store: Store, keep: int, seed: int, folder: Folder | None = None) -> None:
         store.check_same(problem)
         self.problem, self.store, self.seed, self.folder = problem, store, seed, folder
-        self.pool = Pool(keep, form_of(problem))
+        self.pool = Pool(keep, form_of(problem), problem.merit)
         self.records: list[Record] = []
         self.best: Record | None = None
         self.best_under: dict[str, Number] = {}  # the best score under each symmetry
@@ -96,19 +103,20 @@ class Ledger:
     def add(self, outcome: Outcome, attempt: Attempt, how: str, generation: int, seconds: float) -> None:
         """Put the result of an attempt into the pool; if it is as good as the best, into the store too."""
         result, symmetry = outcome.result, outcome.symmetry
-        self.best_under[symmetry] = max(result.score, self.best_under.get(symmetry, result.score))
-        if attempt.least is not None and result.score < attempt.least:
+        before = self.best_under.get(symmetry, result.score)
+        self.best_under[symmetry] = max(result.score, before, key=self.problem.merit)
+        if attempt.least is not None and self.problem.merit(result.score) < self.problem.merit(attempt.least):
             return
         member = self.pool.add(result.construction, result.score, generation)
         ties = sum(record.score == result.score for record in self.records) + len(self.waiting)
-        if member is None or (self.best is not None and (result.score < self.best.score or ties >= TIES)):
+        if member is None or (self.best is not None and (self.best.exceeds(result.score) or ties >= TIES)):
             return
         origin = self.origin(how, None if symmetry == NONE else symmetry, generation, seconds)
         origin |= {"search_seed": attempt.seed, "steps": result.steps}  # with its start, enough to repeat the search
         if attempt.start is not None:
             origin |= self.start_of(attempt.start, outcome, "model" if how == "model" else "pool")
         self.waiting.append(Find(result.construction, origin, member.construction))
-        if self.best is None or result.score > self.best.score:
+        if self.best is None or self.problem.merit(result.score) > self.problem.merit(self.best.score):
             self.settle()
 
     def origin(self, how: str, symmetry: str | None, generation: int, seconds: float) -> dict[str, Any]:
@@ -151,7 +159,7 @@ class Ledger:
             self.records.append(new)
             if self.folder is not None:
                 self.folder.append({"key": new.key, "origin": new.origin}, RECORDS)
-        if self.best is None or new.score > self.best.score:
+        if self.best is None or new.exceeds(self.best.score):
             self.best = new
 
     def stored_before(self, find: Find) -> Record:
@@ -177,7 +185,7 @@ class Ledger:
         here = {key: one.origin for key, one in kept.items() if one.origin.get("run") == run}
         self.records = [replace(kept[key], origin=origin) for key, origin in (here | known).items()]
         self.records = [self.with_parent(record) for record in self.records]
-        self.best = max(self.records, key=lambda record: record.score, default=None)
+        self.best = max(self.records, key=lambda record: self.problem.merit(record.score), default=None)
 
     def with_parent(self, record: Record) -> Record:
         """A record with its parent's number in this store, which need not be the number when it was found."""

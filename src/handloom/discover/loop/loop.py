@@ -64,7 +64,7 @@ def by_search(setup: Setup, state: State, executor: Executor) -> Line:
         search_smaller(setup, state)
     scores = search(setup, state, executor, setup.plan.attempts, from_pool=state.generation > 0)
     no_model = ("temperature", "loss", "illegal", "duplicates", "repaired", "legal", "before", "after")
-    return dict.fromkeys(no_model) | {"sampled": 0, "searched": statistics_of(scores)}
+    return dict.fromkeys(no_model) | {"sampled": 0, "searched": statistics_of(scores, setup.problem.minimise)}
 
 
 def with_model(setup: Setup, state: State, executor: Executor) -> Line:
@@ -84,7 +84,7 @@ def with_model(setup: Setup, state: State, executor: Executor) -> Line:
     new, known = split_new(state, starts)
     improved = improve(setup, state, executor, new)
     searched = search(setup, state, executor, max(1, setup.plan.attempts // SEARCH_ALONE), from_pool=False)
-    duplicates = 1 - len(new) / len(starts) if starts else 0.0
+    duplicates, small = 1 - len(new) / len(starts) if starts else 0.0, setup.problem.minimise
     line = {
         "temperature": model.temperature,
         "loss": model.loss,
@@ -93,9 +93,9 @@ def with_model(setup: Setup, state: State, executor: Executor) -> Line:
         "duplicates": duplicates,
         "repaired": share(sum(one.repaired for one in proposals), len(proposals)),
         "legal": share(len(known) + sum(outcome.legal for outcome in improved), len(known) + len(improved)),
-        "before": statistics_of([*known, *(outcome.before or 0 for outcome in improved)]),
-        "after": statistics_of([outcome.result.score for outcome in improved]),
-        "searched": statistics_of(searched),
+        "before": statistics_of([*known, *(outcome.before or 0 for outcome in improved)], small),
+        "after": statistics_of([outcome.result.score for outcome in improved], small),
+        "searched": statistics_of(searched, small),
     }
     adapt_temperature(setup, model, duplicates)
     return line
@@ -177,7 +177,7 @@ def search_smaller(setup: Setup, state: State) -> None:
         with closing(executor_for(setup.on, problem, symmetries)) as executor:
             outcomes = executor.outcomes(attempts, stop_and_show(setup, state, "searching"))
             results = [outcome.result for outcome in outcomes if outcome]
-        best = max((result.score for result in results), default=0)
+        best = max((result.score for result in results), key=problem.merit, default=0)
         kept = dict.fromkeys(result.construction for result in results if result.score == best)
         state.model.smaller += [(problem.space, construction) for construction in kept]
 

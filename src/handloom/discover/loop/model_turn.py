@@ -1,7 +1,7 @@
 """The model's turn in the loop: it trains on the pool, then proposes more constructions like those."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +84,8 @@ def train_model(
         report((step - first) / steps)
 
     strings = state.codec.strings(constructions, state.smaller)
-    weights = weights_of(members, newest, setup.plan.feedback, len(state.smaller))
+    ranked = [replace(member, score=setup.problem.merit(member.score)) for member in members]
+    weights = weights_of(ranked, newest, setup.plan.feedback, len(state.smaller))
     state.loss = train_together(state.proposer, strings, steps, deadline, weights, watch, stop)
 
 

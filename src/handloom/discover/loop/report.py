@@ -30,6 +30,7 @@ class DiscoveryReport:
     lines: tuple[Mapping[str, Any], ...] = ()  # of metrics.jsonl so far
     steps: int = 0  # of search
     picture: tuple[Space, Construction] | None = None  # of the best
+    minimise: bool = False  # whether small scores are better
 
     def __str__(self) -> str:
         known = "" if self.best_known is None else f" (best known: {self.best_known:,})"
@@ -39,21 +40,22 @@ class DiscoveryReport:
         )
 
 
-def statistics_of(scores: Sequence[Number]) -> dict[str, Any] | None:
-    """The numbers below the histograms of Wagner's talk; None for no scores.
+def statistics_of(scores: Sequence[Number], minimise: bool = False) -> dict[str, Any] | None:
+    """The numbers below the histograms of Wagner's talk; None for no scores. Where they are to be small, the top fifth
+    are the smallest.
 
-    >>> statistics_of([1, 2, 3, 4, 10])["top_fifth"]
-    10
+    >>> statistics_of([1, 2, 3, 4, 10])["top_fifth"], statistics_of([1, 2, 3, 4, 10], minimise=True)["top_fifth"]
+    (10, 1)
     """
     if not scores:
         return None
-    top = sorted(scores, reverse=True)[: max(1, len(scores) // 5)]
+    top = sorted(scores, reverse=not minimise)[: max(1, len(scores) // 5)]
     return {
         "count": len(scores),
         "mean": statistics.fmean(scores),
         "median": statistics.median(scores),
         "top_fifth": statistics.mean(top),
-        "max": top[0],
+        "min" if minimise else "max": top[0],
         "histogram": {str(score): count for score, count in sorted(Counter(map(rounded, scores)).items())},
     }
 

@@ -4,6 +4,7 @@ import numpy as np
 
 from handloom.discover.loop.setup import Setup
 from handloom.discover.loop.state import State
+from handloom.discover.problem import Number
 from handloom.discover.search.attempts import ANY, Attempt
 from handloom.discover.search.symmetry import NONE
 
@@ -26,12 +27,17 @@ def next_attempt(setup: Setup, state: State, from_pool: bool) -> Attempt:
 
 
 def promising(setup: Setup, state: State, share: float) -> list[str]:
-    """The symmetries that reached this share of the best score; if it is below 1, also those tried fewer than TRIES
-    times."""
-    best_under = {name: state.ledger.best_under.get(name, 0) for name in setup.symmetries}
-    enough = share * max(best_under.values())
+    """The symmetries that reached this share of the best score (or, of a small one, came as near); if it is below 1,
+    also those tried fewer than TRIES times."""
+    reached, merit = state.ledger.best_under, setup.problem.merit
+    best = max((reached[name] for name in setup.symmetries if name in reached), key=merit, default=0)
     new = [name for name in setup.symmetries if share < 1.0 and state.turns[name] < TRIES]
-    return [name for name, best in best_under.items() if best >= enough > 0 or name in new]
+
+    def near(score: Number) -> bool:
+        low, high = sorted((score, best))
+        return low >= share * high > 0
+
+    return [name for name in setup.symmetries if near(reached.get(name, 0)) or name in new]
 
 
 def length(setup: Setup, state: State, what: str) -> int:

@@ -131,6 +131,7 @@ class Discovery:
             "problem": str(self.problem),
             "best": best.score if best else None,
             "best_known": self.problem.best_known,
+            "minimise": self.problem.minimise,
             "verified": best is not None,
             "only_greedy": self.only_greedy,
             "seconds": round(self.elapsed(), 2),
@@ -146,9 +147,11 @@ class Discovery:
         if best is None:
             return f"{self.problem}: nothing was found in {self.elapsed():.1f} s; give it more time"
         beside = "" if known is None else f" (best known: {known})"
-        news = ", which would be new" if known is not None and best.score > known else ""
+        merit = self.problem.merit
+        news = ", which would be new" if known is not None and merit(best.score) > merit(known) else ""
         stored = self.store.best(self.problem.name)
-        more = f"; {self.store.path} has {stored.score} from before" if stored and stored.score > best.score else ""
+        better = stored is not None and merit(stored.score) > merit(best.score)
+        more = f"; {self.store.path} has {stored.score} from before" if stored and better else ""
         return f"{self.problem}: {best.score}{beside}{news}, verified; found by {came_from(best.origin)}{more}"
 
 

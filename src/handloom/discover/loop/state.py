@@ -55,7 +55,8 @@ def over(setup: Setup, state: State) -> bool:
 
 def reached(setup: Setup, state: State) -> bool:
     """Whether the score to stop at is reached."""
-    return setup.until is not None and state.ledger.score is not None and state.ledger.score >= setup.until
+    merit, score = setup.problem.merit, state.ledger.score
+    return setup.until is not None and score is not None and merit(score) >= merit(setup.until)
 
 
 def deadline(setup: Setup, state: State) -> float | None:
@@ -128,5 +129,6 @@ def show_progress(setup: Setup, state: State, stage: Stage, done: float) -> None
             lines=tuple(state.lines),
             steps=state.steps,
             picture=(space, space.read(best.construction)) if best else None,
+            minimise=setup.problem.minimise,
         )
     )

@@ -162,7 +162,7 @@ def check_spaces(kind: object, spaces: Space | Sequence[Space]) -> tuple[Space, 
         raise HandloomError(f"sparse is for subsets; write a {main.kind} with cells or bpe")
     for space in others:
         alike = space.kind == main.kind and (len(space.sides) == 2 or len(main.sides) != 2)
-        if not alike or (main.kind == "word" and space.elements != main.elements):
+        if not alike or (main.kind in ("word", "matrix") and space.elements != main.elements):
             raise HandloomError(f"a {space.kind} that is not another size of the {main.kind}; mix sizes of one problem")
     return listed
 
@@ -178,8 +178,8 @@ class Cells:
     @cached_property
     def names(self) -> list[str]:
         main = self.spaces[0]
-        if main.kind == "word":
-            return list(main.elements)
+        if main.kind in ("word", "matrix"):
+            return list(map(str, main.elements))
         if main.kind == "permutation":
             return [str(value) for value in range(max(space.length for space in self.spaces))]
         return ["0", "1", ROW] if self.in_rows else ["0", "1"]
@@ -187,7 +187,7 @@ class Cells:
     @property
     def letters(self) -> bool:
         """Whether the names can stand side by side, without spaces."""
-        return self.spaces[0].kind != "permutation" or len(self.names) <= 10
+        return self.spaces[0].kind not in ("permutation", "matrix") or len(self.names) <= 10
 
     @property
     def between(self) -> str:
@@ -196,7 +196,7 @@ class Cells:
 
     @property
     def in_rows(self) -> bool:
-        return self.spaces[0].kind == "grid" and len(self.spaces[0].sides) == 2
+        return self.spaces[0].kind in ("grid", "group") and len(self.spaces[0].sides) == 2
 
     @property
     def most(self) -> int:
@@ -277,7 +277,8 @@ class Sparse:
 
     @cached_property
     def names(self) -> list[str]:
-        return ["".join(str(element).split()) for element in self.elements] + list(self.sizes)
+        name = self.spaces[0].name
+        return ["".join(name(element).split()) for element in self.elements] + list(self.sizes)
 
     @property
     def opening(self) -> tuple[int, ...]:

@@ -81,12 +81,18 @@ def prove(
 
 
 def check_suitable(problem: Problem) -> None:
-    """Raise an error for a problem whose score is not a number of elements."""
+    """Raise an error for a problem whose score is not a number of elements, or that asks for more than many of them."""
     if problem.score is not None or not problem.space.is_subset:
         raise HandloomError(
             f"{problem}: a proof needs a score that is the number of chosen elements (expected a set without forbidden"
             f" subsets, this has {'a score of its own' if problem.space.is_subset else f'{problem.space.kind}s'});"
             " state it with forbidden= and without score="
+        )
+    if problem.required or problem.required_maps:
+        what = "required sets" if problem.required else "a required symmetry"
+        raise HandloomError(
+            f"{problem}: a proof is for many elements without forbidden sets, and this has {what};"
+            " no bound for it is proved here"
         )
 
 

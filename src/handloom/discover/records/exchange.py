@@ -11,8 +11,8 @@
 JSON is a list of records as `handloom records --json` prints them, one such record, or only a construction: a list of
 elements, a word, or a list of several. Text has one construction per paragraph: for a grid a picture, with rows of
 `0 1`, or of `.` and one of `#`, `*`, `o`; otherwise one element per line, such as `3 5`; numbers may also share a line.
-Each line of words is a construction. A line `// problem: NAME` names the problem of the next ones; other lines that
-start with `//` and a space are comments.
+A set is a line of its members, `{}` if it has none; a matrix is its rows. Each line of words is a construction. A line
+`// problem: NAME` names the problem of the next ones; other lines that start with `//` and a space are comments.
 
 What is read here is only well formed; the store checks whether it is legal.
 """
@@ -64,7 +64,7 @@ def as_object(record: Record) -> dict[str, Any]:
         "parent": record.parent,
         "verified_at": record.verified,
         "version": record.version,
-    }
+    } | ({"minimise": True} if record.minimise else {})
 
 
 def as_paragraph(record: Record, space: Space | None = None) -> str:
@@ -88,7 +88,9 @@ def as_text(construction: Any, space: Space | None = None) -> str:
     if not construction:
         return NOTHING
     if isinstance(construction[0], list):  # with a comma after each, so that it does not look like a picture
-        return "\n".join("".join(f"{number}, " for number in element).strip() for element in construction)
+        return "\n".join("".join(f"{number}, " for number in one).strip() or "{}" for one in construction)
+    if isinstance(construction[0], str):
+        return "\n".join(construction)
     return " ".join(map(str, construction))
 
 
@@ -151,6 +153,9 @@ def in_json(space: Space, value: Any) -> Iterable[Any]:
     """The values, one per construction."""
     if space.kind == "word":
         return value if isinstance(value, list) else [value]
+    if space.kind == "matrix":
+        rows = [row for item in value for row in item if isinstance(item, list)] if isinstance(value, list) else []
+        return value if rows and all(isinstance(row, list) for row in rows) else [value]
     if isinstance(value, list) and value and not all(is_element(space, item) for item in value):
         several = all(isinstance(item, list) for item in value)
         return [oriented(space, item) for item in value] if several else [value]
@@ -159,6 +164,10 @@ def in_json(space: Space, value: Any) -> Iterable[Any]:
 
 def is_element(space: Space, item: Any) -> bool:
     """Whether it is written like an element, not like a construction."""
+    if space.kind == "set system":
+        return isinstance(item, list) and not any(isinstance(member, list) for member in item)
+    if space.kind == "code":
+        return isinstance(item, str) or (isinstance(item, list) and item != [] and type(item[0]) is int)
     if isinstance(space.elements[0], tuple):
         return isinstance(item, list) and item != [] and not isinstance(item[0], list)
     return not isinstance(item, list)
@@ -180,6 +189,10 @@ def in_paragraph(space: Space, lines: tuple[str, ...]) -> Iterable[Any]:
         return [points]
     if lines == (NOTHING,):
         return [[]]
+    if space.kind == "code":
+        return [[word for line in lines for word in line.replace(",", " ").split()]]
+    if space.kind == "matrix":
+        return [[entries(line, space.sides[1]) for line in lines]]
     rows = [numbers(line) for line in lines]
     if not isinstance(space.elements[0], tuple):
         return [[number for row in rows for number in row]]
@@ -210,9 +223,14 @@ def in_picture(space: Space, lines: tuple[str, ...]) -> list[list[int]] | None:
     return points if len(space.sides) == 2 else [[y] for _, y in points]
 
 
+def entries(line: str, count: int) -> list[int]:
+    """A row of a matrix; its entries may stand side by side if they are digits."""
+    return [*map(int, line)] if re.fullmatch(r"[0-9]+", line) and len(line) == count > 1 else numbers(line)
+
+
 def numbers(line: str) -> list[int]:
-    """`3 5`, `3, 5`, `(3, 5)` or `[3, 5]`."""
-    found = re.sub(r"[\s,;()\[\]]+", " ", line).split()
+    """`3 5`, `3, 5`, `(3, 5)`, `[3, 5]` or `{3, 5}`."""
+    found = re.sub(r"[\s,;()\[\]{}]+", " ", line).split()
     for text in found:
         if not re.fullmatch(r"[+-]?[0-9]{1,18}", text):
             raise HandloomError(f"{shown(text)} in the line {shown(line)} is not a whole number")

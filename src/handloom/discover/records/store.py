@@ -45,7 +45,7 @@ SCHEMA = f"""
         id INTEGER PRIMARY KEY,
         problem TEXT NOT NULL,
         score TEXT NOT NULL,         -- as JSON: 28 or 28.0
-        rank TEXT NOT NULL,          -- sorts as the scores do
+        rank TEXT NOT NULL,          -- sorts as the scores do; as minus the scores, where these are to be small
         construction TEXT NOT NULL,  -- as JSON
         key TEXT NOT NULL,           -- as JSON: the canonical form
         found TEXT NOT NULL,
@@ -62,7 +62,7 @@ SCHEMA = f"""
 KNOWN = "CREATE TABLE IF NOT EXISTS known (problem TEXT PRIMARY KEY, best TEXT NOT NULL)"  # as JSON; old stores lack it
 ASKED_AT_ONCE = 500  # keys in one query; older SQLite takes 999 values
 Row = tuple[Any, ...]  # of these columns
-COLUMNS = "problem, score, construction, key, found, verified, version, origin, parent"
+COLUMNS = "problem, score, construction, key, found, verified, version, origin, parent, rank"
 
 
 class NotLegal(HandloomError):
@@ -91,6 +91,11 @@ class Record:
     version: str  # of the handloom that verified it
     origin: dict[str, Any]  # its `start` is what the search started from, None for nothing
     parent: int | None  # the record that the search started from, if it was one
+    minimise: bool = False  # whether its score was to be small
+
+    def exceeds(self, score: Number) -> bool:
+        """Whether it is better than that score."""
+        return self.score < score if self.minimise else self.score > score
 
     def _repr_html_(self) -> str | None:
         """What a notebook shows."""
@@ -182,12 +187,12 @@ class Store:
         return numbers
 
     def insert_one(self, connection: sqlite3.Connection, row: Row) -> int | None:
-        parent = row[-1]
+        parent = row[-2]
         if parent is not None and not connection.execute("SELECT 1 FROM records WHERE id = ?", [parent]).fetchone():
             raise HandloomError(f"the parent of a record is {shown(parent)}, which is not in {self.path}")
-        places = ", ".join("?" * (len(row) + 1))
-        insert = f"INSERT INTO records ({COLUMNS}, rank) VALUES ({places}) ON CONFLICT (problem, key) DO NOTHING"
-        done = connection.execute(insert, (*row, rank(json.loads(row[1]))))
+        places = ", ".join("?" * len(row))
+        insert = f"INSERT INTO records ({COLUMNS}) VALUES ({places}) ON CONFLICT (problem, key) DO NOTHING"
+        done = connection.execute(insert, row)
         return done.lastrowid if done.rowcount else None
 
     def make(self) -> None:
@@ -205,7 +210,7 @@ class Store:
             raise HandloomError(f"cannot write {self.path}: {error.strerror}") from error
 
     def best(self, problem: str) -> Record | None:
-        """The record with the largest score; of several the first."""
+        """The record with the best score; of several the first."""
         return next(iter(self.records(problem, limit=1)), None)
 
     def find(self, problem: Problem, key: Construction) -> Record:
@@ -215,7 +220,8 @@ class Store:
     def records(
         self, problem: str | None = None, least: Number | None = None, limit: int | None = None
     ) -> list[Record]:
-        """The records of a problem, or all, with at least that score, up to `limit`; by problem, the best first."""
+        """The records of a problem, or all, with at least that score (at most minus that, where scores are to be
+        small), up to `limit`; by problem, the best first."""
         where = "WHERE problem = ?" if problem is not None else "WHERE ? IS NULL"
         values = (problem, "" if least is None else rank(least), -1 if limit is None else limit)
         return self.rows_as_records(f"{where} AND rank >= ? ORDER BY problem, rank DESC, id LIMIT ?", *values)
@@ -247,7 +253,9 @@ class Store:
 
     def check_same(self, problem: Problem) -> None:
         """Raise an error if the best record of that name is not one of this problem."""
-        if (best := self.best(problem.name)) and (reason := wrong(problem, best)):
+        best = self.best(problem.name)
+        reason = wrong(problem, best) or other_aim(problem, best) if best else None
+        if reason:
             raise HandloomError(
                 f"{self.path} has records of another problem called {problem.name} ({reason});"
                 " use another store, or another name for the problem"
@@ -345,6 +353,18 @@ def wrong(problem: Problem, record: Record) -> str | None:
     return f"record {record.id}: {reason}" if reason else None
 
 
+def other_aim(problem: Problem, record: Record) -> str | None:
+    """What was asked for instead, if a record's score was to be large and the problem's small, or vice versa."""
+    if record.minimise == problem.minimise:
+        return None
+    return f"their scores were to be {'small' if record.minimise else 'large'}"
+
+
+def rank_of(problem: Problem, score: Number) -> str:
+    """The rank of a score, which also shows whether it was to be small: that of 0 by a mark."""
+    return rank(problem.merit(score)) + ("~" if problem.minimise and not score else "")
+
+
 def rank(score: Number) -> str:
     """Text that sorts like the numbers, even if they are too large for SQLite, or too close for a float.
 
@@ -379,7 +399,8 @@ def verified_row(problem: Problem, find: Find, written: str, key: str) -> Row | 
         return NotLegal(f"{problem}: the construction is not legal and was not stored: {reason}")
     now = datetime.now(UTC).isoformat(timespec="seconds")
     about, parent = as_json(f"{problem}: the origin", dict(find.origin)), find.origin.get("parent")
-    return (problem.name, json.dumps(score), written, key, now, now, __version__, about, parent)
+    place = rank_of(problem, score)
+    return (problem.name, json.dumps(score), written, key, now, now, __version__, about, parent, place)
 
 
 def with_number(number: int | None, row: Row) -> Record | None:
@@ -387,11 +408,12 @@ def with_number(number: int | None, row: Row) -> Record | None:
 
 
 def as_record(row: Row) -> Record:
-    id, problem, score, construction, key, found, verified, version, origin, parent = row
+    id, problem, score, construction, key, found, verified, version, origin, parent, place = row
     number, about = parse_json(score), parse_json(origin)
     if not isinstance(number, int | float) or not isinstance(about, dict):
         raise ValueError(f"record {id} has no score or no origin")
     if "start" not in about:  # earlier versions guessed the parent by similarity
         parent = None
         about.pop("parent", None)
-    return Record(id, problem, number, parse_json(construction), key, found, verified, version, about, parent)
+    minimise = place != rank(number)  # the rank is that of minus the score
+    return Record(id, problem, number, parse_json(construction), key, found, verified, version, about, parent, minimise)

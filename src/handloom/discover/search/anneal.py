@@ -16,6 +16,7 @@ A step changes the construction a little and keeps the change with probability m
 mild in turn. T is in units of the recent changes of the score, so that the scale of a score does not matter.
 
 A problem may have a guide, a finer measure than its score: the search then climbs the guide and returns the best by it.
+Where the score is to be small, the search climbs minus the score, or minus the guide.
 
 The changes are in moves.py. A score that Numba cannot compile is called as plain Python, with the same steps.
 """
@@ -72,7 +73,10 @@ class Annealer:
         moves = (self.conflict, flip_some, undo_flips) if subset else (self.conflict, move, restore)
         compiled_walk: Any = walk
         self.walk = compiled_walk
+        self.sign = -1 if problem.minimise else 1  # what is climbed is the score or minus the score
         climbed = problem.guide or problem.score
+        if problem.minimise:
+            climbed = negated(climbed)
         self.kernels = (fast(climbed), *moves)
         self.note: str | None = None
         nowhere: tuple[Any, ...] = (self.begin(0, ()), np.ones(1, np.int64), 0, 0, HOT)  # no steps: only compile
@@ -103,13 +107,13 @@ class Annealer:
         given = score_argument(space, () if space.is_subset else completed(space, start))
         common = (random, given.flatten(), given, given.reshape(-1), given.flatten(), np.zeros(3))
         if not space.is_subset:
-            letters = len(space.elements) if space.kind == "word" else 0
-            return Walker(*common, letters, given.copy(), np.zeros(2, np.int64))
+            letters = 0 if space.kind == "permutation" else len(space.elements)
+            return Walker(*common, letters, given.flatten(), np.zeros(2, np.int64))
         size = len(space.elements)
         order = (np.arange(size), np.arange(size), np.zeros(2, np.int64), np.zeros(4 * size + 8, np.int64))
-        cells, xy, *forbidden = self.tables
-        room = (np.zeros(max(5, forbidden[0].shape[1]), np.int64), np.zeros(5, np.int64))
-        state = Chosen(*common, cells, *order, *room, xy, *forbidden)
+        cells, xy, *rest = self.tables
+        room = (np.zeros(max(5, rest[0].shape[1]), np.int64), np.zeros(5, np.int64))
+        state = Chosen(*common, cells, *order, *room, xy, *rest)
         try:
             put_in(self.conflict, state, np.array(known(start, size), np.int64))
         except Exception as error:
@@ -144,7 +148,7 @@ class Annealer:
     def explained(self, state: Walker | Chosen, error: Exception) -> HandloomError:
         """The error that a rule raised, if one did: found by calling it once more, as plain Python."""
         if isinstance(state, Chosen):
-            elements = [self.problem.space.elements[i] for i in state.asked]
+            elements = [self.problem.space.arguments[i] for i in state.asked]
             for rule in self.problem.rules:
                 try:
                     rule(*elements[: arity(rule)])
@@ -154,8 +158,9 @@ class Annealer:
 
     def result(self, state: Walker | Chosen, steps: int) -> SearchResult:
         score, note = self.worth(state.best), self.note
-        if self.problem.guide is None and not math.isclose(score, state.numbers[BEST], **SAME):
-            note = f"the score is {score}, but {state.numbers[BEST]} when compiled; whole numbers there end at 2**63"
+        compiled = self.sign * state.numbers[BEST]
+        if self.problem.guide is None and not math.isclose(score, compiled, **SAME):
+            note = f"the score is {score}, but {compiled} when compiled; whole numbers there end at 2**63"
         return SearchResult(self.read(state.best), score, steps, note)
 
     def read(self, flat: Array) -> Construction:
@@ -227,6 +232,15 @@ def temperature(step: int, ends: Array, heat: float) -> float:
     return COLD
 
 
+def negated(score: Callable[[Any], Any]) -> Callable[[Any], float]:
+    """Minus a score: what is climbed where the score is to be small."""
+
+    def value(given: Any) -> float:
+        return -float(score(given))
+
+    return value
+
+
 def plain(score: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """The score for plain Python: NumPy's numbers become Python's; anything else becomes nan."""
 
@@ -257,9 +271,9 @@ def known(start: Construction, size: int) -> list[int]:
 
 
 def random_start(space: Space, seed: int) -> Construction:
-    """A random word or permutation; of a subset about half of the elements, in random order."""
+    """A random word, matrix or permutation; of a subset about half of the elements, in random order."""
     rng = np.random.default_rng(seed % 2**64)
-    if space.kind == "word":
+    if space.kind in ("word", "matrix"):
         return tuple(rng.integers(len(space.elements), size=space.length).tolist())
     order = rng.permutation(len(space.elements))
     return tuple(order[: len(order) // 2 if space.is_subset else None].tolist())

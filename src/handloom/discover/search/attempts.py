@@ -19,7 +19,7 @@ from handloom.discover.search.anneal import Annealer
 from handloom.discover.search.conflicts import DEFAULT, conflicts
 from handloom.discover.search.orbit_search import OrbitSearch
 from handloom.discover.search.result import Search, SearchResult, Stop, never_stop
-from handloom.discover.search.symmetry import NONE, orbits_of, symmetries_of
+from handloom.discover.search.symmetry import NONE, adds_to_required, orbits_of, symmetries_of
 from handloom.discover.search.triples import Broken, TableLimits, TooLarge
 from handloom.discover.spaces import Construction
 
@@ -35,7 +35,7 @@ class Attempt:
     seed: int
     steps: int
     start: Construction | None = None
-    least: Number | None = None  # what scores less cannot enter the pool: its construction is not returned
+    least: Number | None = None  # what scores worse cannot enter the pool: its construction is not returned
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,9 @@ class Searches:
     """A problem's searches by symmetry, each made when it is first needed. Threads may share them."""
 
     def __init__(self, problem: Problem, symmetries: Sequence[str], limits: TableLimits = DEFAULT) -> None:
-        self.problem, self.symmetries, self.limits = problem, tuple(symmetries), limits
+        self.asked = problem
+        self.problem = problem.complement or problem  # what is searched
+        self.symmetries, self.limits = tuple(symmetries), limits
         self.made: dict[str, Search | None] = {}
         self.lock = threading.Lock()
 
@@ -69,13 +71,20 @@ class Searches:
 
     def attempt(self, task: Attempt, stop: Stop = never_stop) -> Outcome | None:
         """None if there is no search under its symmetry."""
-        outcome = self.outcome(task, stop)
-        if outcome is None or task.least is None or outcome.result.score >= task.least:
+        outcome, merit = self.outcome(task, stop), self.asked.merit
+        if outcome is None or task.least is None or merit(outcome.result.score) >= merit(task.least):
             return outcome
         return replace(outcome, result=replace(outcome.result, construction=()))
 
     def outcome(self, task: Attempt, stop: Stop) -> Outcome | None:
-        """With its construction, whatever it scores."""
+        """With its construction, whatever it scores. Where sets are required, what is left out is searched for."""
+        if self.asked.complement is None:
+            return self.made_of(task, stop)
+        start = None if task.start is None else self.asked.others(task.start)
+        outcome = self.made_of(replace(task, start=start), stop)
+        return None if outcome is None else of_others(self.asked, outcome)
+
+    def made_of(self, task: Attempt, stop: Stop) -> Outcome | None:
         plain = self.under(NONE, stop) if task.start is not None else None
         lost = task.symmetry == NONE and task.start is not None and not isinstance(plain, OrbitSearch)  # has no tables
         symmetry = self.nearest(task.start, stop) if task.symmetry == ANY or lost else task.symmetry
@@ -89,7 +98,7 @@ class Searches:
         before = plain.run(task.seed, 0, task.start, stop)
         after = search.run(task.seed, task.steps, task.start, stop)
         legal = tuple(sorted(before.construction)) == tuple(sorted(task.start))
-        better = after if after.score >= before.score else before
+        better = after if self.problem.merit(after.score) >= self.problem.merit(before.score) else before
         result = SearchResult(better.construction, better.score, after.steps, after.note)
         return Outcome(result, symmetry, before.score, legal)
 
@@ -103,11 +112,22 @@ class Searches:
         return best
 
 
+def of_others(problem: Problem, outcome: Outcome) -> Outcome:
+    """The outcome for a problem of one for what is left out."""
+    size, counts = len(problem.space.elements), problem.score is None
+    found = outcome.result
+    result = replace(
+        found, construction=problem.others(found.construction), score=size - found.score if counts else found.score
+    )
+    before = size - outcome.before if counts and outcome.before is not None else outcome.before
+    return replace(outcome, result=result, before=before)
+
+
 def symmetry_names(problem: Problem) -> list[str]:
     """The symmetries under which a problem can be searched, the largest groups first: their tables are made soonest."""
     if problem.score is not None:
         return [NONE]
-    known = symmetries_of(problem)
+    known = [name for name in symmetries_of(problem) if not problem.required_maps or adds_to_required(problem, name)]
     return sorted([NONE, *known], key=lambda name: len(orbits_of(problem, name).members))
 
 

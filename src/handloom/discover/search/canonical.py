@@ -6,46 +6,26 @@
     ((1, 2), (1, 2), (1, 2))
 
 A subset's form is its least image under a group of permutations of the elements. Without a group a graph may be
-relabelled in every way: its vertices are coloured by their neighbours' colours until nothing changes (refinement); in
-the first smallest class that is left each vertex in turn gets a colour of its own (individualisation), and so on until
-all colours differ, which is an order of the vertices. Of these orders, the leaves of the search, the one with the least
-matrix is the form (McKay, Piperno: Practical graph isomorphism II). Two leaves with one matrix are an automorphism; if
-that moves only the vertices that were tried at one place, the second of them need not be searched again.
+relabelled in every way, and the form is the one with the least matrix (labelling.py). So may set systems, codes and
+matrices, which are written as graphs for it (relabelled.py).
 
 Very symmetric graphs may have too many leaves. Their form is still the same graph in another order, and the same every
 time, but their copies may have other forms: `graph_form` returns whether it is exact.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numba import njit
 
 from handloom.core.arrays import Array
 from handloom.discover.problem import Problem
-from handloom.discover.search.symmetry import as_indices, broken_by, closure, symmetries_of
-from handloom.discover.spaces import Construction, Space, turned_circles
+from handloom.discover.search.labelling import MOST_LEAVES, best_order
+from handloom.discover.search.relabelled import relabelled_form
+from handloom.discover.search.symmetry import MOST_MAPS, as_indices, broken_by, closure, symmetries_of
+from handloom.discover.spaces import Construction, Map, Space, turned_circles
 
 MOST_MOVED = 4_000_000  # elements times maps of a group: a form then takes some milliseconds
-MOST_LEAVES = 2_000  # and branches cut off, of a graph
-
-
-class Tree(NamedTuple):
-    """The path of the search from the root to its position, one row per depth, and the leaves to compare with."""
-
-    order: Array  # (depth, n) the vertices, class after class
-    start: Array  # (depth, n) where the class of a vertex begins in this order
-    size: Array  # (depth, n) how many the class has that begins there
-    target: Array  # (depth,) where the class begins of which each vertex is tried
-    next: Array  # (depth,) which is tried next
-    picked: Array  # (depth,) the vertex that was tried last
-    trace: Array  # (depth,) a number that is the same for copies of the graph: how the classes were split
-    joined: Array  # (depth, n) vertices that known automorphisms take to each other, as a forest
-    leaves: Array  # (2, n) the order of the first leaf, and that of the best one
-    paths: Array  # (2, depth) the vertices that were picked on the way there
-    best_trace: Array  # (depth,)
-    best_depth: Array  # (1,)
 
 
 def canonical(space: Space, group: Array | Sequence[Sequence[int]] | None, construction: Construction) -> Construction:
@@ -62,13 +42,36 @@ def form_of(problem: Problem) -> Callable[[Construction], Construction]:
     """A function from a problem's constructions to their forms, under all its symmetries; if these are too many, under
     the largest of its named groups that is small enough."""
     space, known = problem.space, symmetries_of(problem)
-    if space.kind == "graph" and problem.score is None and all_alike(problem):
+    if space.kind == "graph" and problem.score is None and not problem.required_maps and all_alike(problem):
         return lambda construction: canonical(space, None, construction)
-    ways = [[one for maps in known.values() for one in maps], *sorted(known.values(), key=len, reverse=True)]
+    if not problem.required_maps and (form := relabelled_form(problem)) is not None:
+        return form
+    named = [one for maps in known.values() for one in maps]
+    ways = [[*named, *unnamed(problem)], named, *sorted(known.values(), key=len, reverse=True)]
     maps = ([as_indices(space, "all", one) for one in way] for way in ways)
     groups = (closure(way, len(space.elements), MOST_MOVED // len(space.elements)) for way in maps)
     group = next((one for one in groups if one is not None), np.zeros((0, 0), np.int64))
+    if problem.required_maps:
+        group = normaliser(group, [as_indices(space, "required", one) for one in problem.required_maps])
     return lambda construction: canonical(space, group, construction)
+
+
+def unnamed(problem: Problem) -> list[Map]:
+    """The symmetries of the space, beside those with names, that the problem has."""
+    if problem.score is not None or problem.symmetries is not None:
+        return []
+    return [one for one in problem.space.generators if broken_by(problem, "unnamed", (one,)) is None]
+
+
+def normaliser(group: Array, required: Sequence[Array]) -> Array:
+    """The permutations that take every construction with the required symmetry to one that has it too: g of the group
+    for which g s g⁻¹ is in the group of the required maps for each s of these."""
+    needed = closure(required, len(required[0]), MOST_MAPS)
+    if needed is None:
+        return group[:0]
+    there = {one.tobytes() for one in needed}
+    kept = [g for g in group if all(g[s[np.argsort(g)]].tobytes() in there for s in required)]
+    return np.array(kept)
 
 
 def all_alike(problem: Problem) -> bool:
@@ -95,212 +98,6 @@ def graph_form(space: Space, construction: Construction, most: int = MOST_LEAVES
     matrix = np.zeros((n, n), np.uint8)
     edges = np.array([space.elements[i] for i in construction], np.int64).reshape(-1, 2)
     matrix[edges[:, 0], edges[:, 1]] = matrix[edges[:, 1], edges[:, 0]] = 1
-    order, exact = search(matrix, most)
+    order, exact = best_order(matrix, most)
     form = matrix[order][:, order]
-    return tuple(np.flatnonzero(form[np.triu_indices(n, 1)]).tolist()), bool(exact)
-
-
-def search(matrix: Array, most: int) -> tuple[Array, bool]:
-    """The best order of the vertices, and whether all leaves were searched."""
-    n = len(matrix)
-    whole = np.int64
-    tree = Tree(
-        order=np.tile(np.arange(n), (n, 1)),
-        start=np.zeros((n, n), whole),
-        size=np.full((n, n), n, whole),
-        target=np.zeros(n, whole),
-        next=np.zeros(n, whole),
-        picked=np.zeros(n, whole),
-        trace=np.zeros(n, np.uint64),
-        joined=np.zeros((n, n), whole),
-        leaves=np.zeros((2, n), whole),
-        paths=np.zeros((2, n), whole),
-        best_trace=np.zeros(n, np.uint64),
-        best_depth=np.full(1, -1, whole),
-    )
-    return tree.leaves[1], explore(matrix, tree, most)
-
-
-@njit(cache=True, nogil=True)
-def explore(matrix: Array, t: Tree, most: int) -> bool:
-    """Search the tree, depth first."""
-    depth, ends = 0, 0
-    t.trace[0] = refine(matrix, t.order[0], t.start[0], t.size[0])
-    arrived = True
-    while depth >= 0:
-        if arrived:
-            cut = worse(t, depth)
-            leaf = not cut and not aim(t, depth)
-            if cut or leaf:
-                ends += 1
-                depth = compare(matrix, t, depth) if leaf else depth - 1
-                if ends >= most:
-                    return depth < 0
-        arrived = depth >= 0 and pick(t, depth)
-        if arrived:
-            individualise(t, depth)
-            depth += 1
-            t.trace[depth] = refine(matrix, t.order[depth], t.start[depth], t.size[depth])
-        else:
-            depth -= 1
-    return True
-
-
-@njit(cache=True, nogil=True)
-def refine(matrix: Array, order: Array, start: Array, size: Array) -> Any:
-    """Split classes by how many neighbours their vertices have in each class, until none can be split; the trace."""
-    n, trace, changed = len(order), np.uint64(1469598103934665603), True
-    count = np.zeros(n, np.int64)
-    while changed:
-        changed = False
-        by = 0
-        while by < n:
-            for v in range(n):
-                count[v] = 0
-                for i in range(by, by + size[by]):
-                    count[v] += matrix[v, order[i]]
-            at = 0
-            while at < n:
-                end = at + size[at]
-                changed |= split(order, start, size, at, count)
-                while at < end:  # FNV-1a, of what does not depend on the labels
-                    trace = (trace ^ np.uint64((by * n + at) * n + count[order[at]])) * np.uint64(1099511628211)
-                    at += size[at]
-            by += size[by]
-    return trace
-
-
-@njit(cache=True, nogil=True)
-def split(order: Array, start: Array, size: Array, at: int, count: Array) -> bool:
-    """Split a class by a number of each vertex; whether there were two different numbers."""
-    end = at + size[at]
-    for i in range(at + 1, end):
-        v, j = order[i], i
-        while j > at and count[order[j - 1]] > count[v]:
-            order[j] = order[j - 1]
-            j -= 1
-        order[j] = v
-    begin = at
-    for i in range(at, end):
-        if count[order[i]] != count[order[begin]]:
-            begin = i
-        start[order[i]] = begin
-        size[begin] = i + 1 - begin
-    return begin > at
-
-
-@njit(cache=True, nogil=True)
-def worse(t: Tree, depth: int) -> bool:
-    """Whether no leaf below can be better than the best one, nor the same, by the traces so far."""
-    for d in range(min(depth, t.best_depth[0]) + 1):
-        if t.trace[d] != t.best_trace[d]:
-            return t.trace[d] > t.best_trace[d]
-    return depth > t.best_depth[0] >= 0
-
-
-@njit(cache=True, nogil=True)
-def aim(t: Tree, depth: int) -> bool:
-    """Choose the first smallest class of more than one vertex; False if there is none."""
-    n, at, least = len(t.order), 0, 0
-    while at < n:
-        size = t.size[depth, at]
-        if size > 1 and (least == 0 or size < least):
-            least, t.target[depth] = size, at
-        at += size
-    t.next[depth] = 0
-    for v in range(n):
-        t.joined[depth, v] = v
-    return least > 0
-
-
-@njit(cache=True, nogil=True)
-def pick(t: Tree, depth: int) -> bool:
-    """The next vertex to try, not one that an automorphism takes to a vertex tried before."""
-    first = t.target[depth]
-    while t.next[depth] < t.size[depth, first]:
-        at = first + t.next[depth]
-        t.next[depth] += 1
-        new = True
-        for i in range(first, at):
-            new &= root(t.joined[depth], t.order[depth, i]) != root(t.joined[depth], t.order[depth, at])
-        if new:
-            t.picked[depth] = t.order[depth, at]
-            return True
-    return False
-
-
-@njit(cache=True, nogil=True)
-def individualise(t: Tree, depth: int) -> None:
-    """One depth further, where the picked vertex is a class of its own, in front of the rest of its class."""
-    below, at, v = depth + 1, t.target[depth], t.picked[depth]
-    for i in range(len(t.order)):
-        t.order[below, i], t.start[below, i], t.size[below, i] = t.order[depth, i], t.start[depth, i], t.size[depth, i]
-    end = at + t.size[depth, at]
-    for i in range(at, end):
-        if t.order[below, i] == v:
-            t.order[below, i] = t.order[below, at]
-        t.start[below, t.order[below, i]] = at + 1
-    t.order[below, at], t.start[below, v] = v, at
-    t.size[below, at], t.size[below, at + 1] = 1, end - at - 1
-
-
-@njit(cache=True, nogil=True)
-def compare(matrix: Array, t: Tree, depth: int) -> int:
-    """A leaf: keep it if it is the first or the best; if it equals one of these, note the automorphism. Returns the
-    depth at which to continue."""
-    if t.best_depth[0] < 0:
-        keep(t, 0, depth)
-        keep(t, 1, depth)
-        return depth - 1
-    better = t.best_depth[0] > depth
-    for d in range(min(depth, t.best_depth[0]) + 1):
-        better |= t.trace[d] != t.best_trace[d]  # not worse, so less
-    sign = -1 if better else difference(matrix, t.order[depth], t.leaves[1])
-    if sign < 0:
-        keep(t, 1, depth)
-    elif sign == 0:
-        return join(t, 1, depth)
-    if difference(matrix, t.order[depth], t.leaves[0]) == 0:
-        return join(t, 0, depth)
-    return depth - 1
-
-
-@njit(cache=True, nogil=True)
-def keep(t: Tree, which: int, depth: int) -> None:
-    """As the first leaf, or as the best one."""
-    for i in range(len(t.order)):
-        t.leaves[which, i], t.paths[which, i] = t.order[depth, i], t.picked[i]
-        if which:
-            t.best_trace[i] = t.trace[i]
-    if which:
-        t.best_depth[0] = depth
-
-
-@njit(cache=True, nogil=True)
-def difference(matrix: Array, one: Array, other: Array) -> int:
-    """Which of two orders gives the lesser matrix: −1 the one, 1 the other, 0 both the same."""
-    for i in range(len(one)):
-        for j in range(i):
-            if matrix[one[i], one[j]] != matrix[other[i], other[j]]:
-                return -1 if matrix[one[i], one[j]] < matrix[other[i], other[j]] else 1
-    return 0
-
-
-@njit(cache=True, nogil=True)
-def join(t: Tree, which: int, depth: int) -> int:
-    """An automorphism takes one leaf to the other, and keeps what was picked where their paths were one; that depth."""
-    parting = 0
-    while t.picked[parting] == t.paths[which, parting]:
-        parting += 1
-    for d in range(parting + 1):
-        for i in range(len(t.order)):
-            one, other = root(t.joined[d], t.leaves[which, i]), root(t.joined[d], t.order[depth, i])
-            t.joined[d, max(one, other)] = min(one, other)
-    return parting
-
-
-@njit(cache=True, nogil=True)
-def root(joined: Array, v: int) -> int:
-    while joined[v] != v:
-        v = joined[v]
-    return v
+    return tuple(np.flatnonzero(form[np.triu_indices(n, 1)]).tolist()), exact

@@ -69,7 +69,7 @@ CALLS: dict[int, Callable[[Any, Any], Callable[..., Any]]] = {
 def compiled(problem: Problem, rule: Rule) -> Test:
     """The rule for Numba; compiled once for all symmetries and sizes that share it."""
     xy = coordinates(problem.space)
-    test = for_width(rule, xy.shape[1] if isinstance(problem.space.elements[0], tuple) else 0)
+    test = for_width(rule, xy.shape[1] if isinstance(problem.space.arguments[0], tuple) else 0)
     try:
         test(xy, *[min(i, len(xy) - 1) for i in range(5)])
     except (NumbaError, ValueError) as error:
@@ -98,8 +98,8 @@ def element_reader(width: int) -> Callable[..., Any]:
 
 
 def coordinates(space: Space) -> Array:
-    """The elements as rows of whole numbers."""
-    rows = [element if isinstance(element, tuple) else (element,) for element in space.elements]
+    """The elements, as rules receive them, as rows of whole numbers."""
+    rows = [element if isinstance(element, tuple) else (element,) for element in space.arguments]
     try:
         xy = np.array(rows, np.int64)
     except (ValueError, TypeError, OverflowError) as error:

@@ -26,9 +26,12 @@ LOOK = 100  # calls between two calls of `stop`
 def greedy(problem: Problem, seed: int, stop: Stop = never_stop) -> Construction:
     """The elements that can be taken with MOST_CALLS calls of rules, or with fewer if `stop` says so; of words and
     permutations the first one."""
-    space, order = problem.space, list(range(len(problem.space.elements)))
+    space = problem.space
     if not space.is_subset:
         return tuple(range(space.length)) if space.kind == "permutation" else (0,) * space.length
+    if problem.complement is not None:
+        return problem.others(greedy(problem.complement, seed, stop))
+    order = together(problem)
     random.Random(seed).shuffle(order)
     chosen, left = list[int](), MOST_CALLS
     rows_of, missing = listed(problem)
@@ -36,20 +39,37 @@ def greedy(problem: Problem, seed: int, stop: Stop = never_stop) -> Construction
     def over() -> bool:
         return left == 0 or (left <= MOST_CALLS - LEAST_CALLS and stop())
 
-    for new in order:
-        if over():
-            break
+    def take(new: int) -> bool:
+        nonlocal left
         inside = rows_of(new)
         if (missing[inside] == 1).any():
-            continue
+            return False
         for forbidden in answers(problem, chosen, new):
             left -= 1
             if forbidden or (left % LOOK == 0 and over()):
-                break
-        else:
-            chosen.append(new)
-            missing[inside] -= 1
+                return False
+        chosen.append(new)
+        missing[inside] -= 1
+        return True
+
+    for orbit in order:
+        if over():
+            break
+        before = len(chosen)
+        if not all(map(take, orbit)):
+            for one in chosen[before:]:
+                missing[rows_of(one)] += 1
+            del chosen[before:]
     return tuple(sorted(chosen))
+
+
+def together(problem: Problem) -> list[list[int]]:
+    """The elements that can only be taken together: the orbits of the required symmetry."""
+    if not problem.required_maps:
+        return [[i] for i in range(len(problem.space.elements))]
+    from handloom.discover.search.symmetry import NONE, orbits_of
+
+    return [members.tolist() for members in orbits_of(problem, NONE).members]
 
 
 def listed(problem: Problem) -> tuple[Callable[[int], Any], Any]:
@@ -64,7 +84,7 @@ def listed(problem: Problem) -> tuple[Callable[[int], Any], Any]:
 
 def answers(problem: Problem, chosen: list[int], new: int) -> Iterator[bool]:
     """What the rules return for an element with every few of the chosen ones: whether they are forbidden."""
-    elements = problem.space.elements
+    elements = problem.space.arguments
     for rule in problem.rules:
         for others in combinations(chosen, arity(rule) - 1):
             yield call_rule(problem, rule, [elements[i] for i in sorted((*others, new))])

@@ -16,6 +16,7 @@ from handloom.core.arrays import Array
 from handloom.discover.problem import Problem, arity
 from handloom.discover.search.compiling import Test, compiled, coordinates, kernel
 from handloom.discover.search.orbit_search import below
+from handloom.discover.search.symmetry import NONE, orbits_of
 
 Conflict = Callable[[Any, int], int]
 
@@ -54,6 +55,9 @@ class Chosen(NamedTuple):
     sets: Array  # (sets, k) listed as forbidden, filled up with −1
     starts: Array  # (elements + 1,) where an element's rows begin
     rows: Array  # of the sets that an element is in
+    orbit: Array  # (elements,) of an element under the required symmetry: these are put in and taken out together
+    first: Array  # (orbits + 1,) where an orbit begins,
+    inside: Array  # (elements,) in this list
 
 
 @kernel()
@@ -97,21 +101,42 @@ def flip_some(conflict: Any, s: Any) -> bool:
     s.counts[1] = 0
     if 0 < count < size and below(s, 2):
         out, element = s.order[below(s, count)], s.order[count + below(s, size - count)]
-        flip(s, out)
+        flip_orbit(s, out)
     else:
         element = below(s, size)
     if s.place[element] < s.counts[0]:
-        flip(s, element)
+        flip_orbit(s, element)
         return True
-    number = conflict(s, element)
-    while number > 0:
-        flip(s, s.others[below(s, number)])
-        number = conflict(s, element)
-    if number < 0:
+    if not push_in(conflict, s, element):
         undo_flips(s)
         return False
-    flip(s, element)
     return True
+
+
+@kernel()
+def push_in(conflict: Any, s: Any, element: int) -> bool:
+    """Put in an element with its orbit, and take out what forbids that; False if it forbids itself."""
+    mine = s.orbit[element]
+    for i in range(s.first[mine], s.first[mine + 1]):
+        new = s.inside[i]
+        number = conflict(s, new)
+        while number > 0:
+            other = s.others[below(s, number)]
+            if s.orbit[other] == mine:
+                return False
+            flip_orbit(s, other)
+            number = conflict(s, new)
+        if number < 0:
+            return False
+        flip(s, new)
+    return True
+
+
+@kernel(cache=True)
+def flip_orbit(s: Any, element: int) -> None:
+    mine = s.orbit[element]
+    for i in range(s.first[mine], s.first[mine + 1]):
+        flip(s, s.inside[i])
 
 
 @kernel(cache=True)
@@ -138,11 +163,17 @@ def undo_flips(s: Any) -> None:
 
 @kernel()
 def put_in(conflict: Any, s: Any, elements: Array) -> None:
-    """Put in the elements, in the order given, as far as they are legal together."""
+    """Put in the elements, each with its orbit, in the order given, as far as they are legal together."""
     for element in elements:
         s.counts[1] = 0
-        if conflict(s, element) == 0:
-            flip(s, element)
+        mine = s.orbit[element]
+        if s.place[element] < s.counts[0]:
+            continue
+        for i in range(s.first[mine], s.first[mine + 1]):
+            if conflict(s, s.inside[i]) != 0:
+                undo_flips(s)
+                break
+            flip(s, s.inside[i])
 
 
 @kernel(cache=True)
@@ -231,4 +262,6 @@ def tables(problem: Problem) -> tuple[Array, ...]:
     rows, columns = np.nonzero(sets >= 0)
     elements = sets[rows, columns]
     starts = np.concatenate([[0], np.cumsum(np.bincount(elements, minlength=size))])
-    return cells, xy, sets, starts, rows[np.argsort(elements, kind="stable")]
+    orbits = orbits_of(problem, NONE)
+    first, inside = np.cumsum([0, *orbits.weights]), np.concatenate(orbits.members)
+    return cells, xy, sets, starts, rows[np.argsort(elements, kind="stable")], orbits.of, first, inside

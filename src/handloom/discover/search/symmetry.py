@@ -105,12 +105,14 @@ def broken_by(problem: Problem, name: str, maps: Sequence[Map]) -> str | None:
             drawn = np.sort(rng.integers(0, len(space.elements), (TRIED, arity(rule))), axis=1)
             near = combinations(range(len(space.elements)), arity(rule))  # neighbours: they are forbidden more often
             for some in [*map(tuple, drawn[(np.diff(drawn) > 0).all(axis=1)].tolist()), *islice(near, TRIED)]:
-                here = [space.elements[i] for i in some]
-                there = [space.elements[i] for i in sorted(moved[list(some)])]
-                if call_rule(problem, rule, here) != call_rule(problem, rule, there):
-                    return f"{', '.join(map(str, here))} and {', '.join(map(str, there))} differ"
-        if (lost := lost_set(problem.set_rows, moved)) is not None:
-            return f"{', '.join(str(space.elements[i]) for i in lost)} is forbidden and its image is not"
+                image = sorted(moved[list(some)])
+                answers = [call_rule(problem, rule, [space.arguments[i] for i in one]) for one in (some, image)]
+                if answers[0] != answers[1]:
+                    names = [", ".join(space.name(space.elements[i]) for i in one) for one in (some, image)]
+                    return f"{names[0]} and {names[1]} differ"
+        for rows, what in ((problem.set_rows, "forbidden"), (problem.required_rows, "required")):
+            if (lost := lost_set(rows, moved)) is not None:
+                return f"{', '.join(space.name(space.elements[i]) for i in lost)} is {what} and its image is not"
     return None
 
 
@@ -131,8 +133,22 @@ def numbers(rows: Array, size: int) -> Array:
 
 @lru_cache(maxsize=64)
 def orbits_of(problem: Problem, name: str) -> Orbits:
-    """The orbits of a problem's symmetry of that name; for NONE, every element by itself."""
-    known = symmetries_of(problem)
+    """The orbits of a problem's symmetry of that name, and of what its constructions must have; for NONE, and if
+    nothing is required, every element by itself."""
+    known, needed = symmetries_of(problem), problem.required_maps
     if name != NONE and name not in known:
         raise HandloomError(f"{problem} has no symmetry {shown(name)}; it has {', '.join([NONE, *known])}")
-    return orbits(problem.space, name, known.get(name, ()))
+    if needed and problem.score is None and (broken := broken_by(problem, "required", needed)) is not None:
+        raise HandloomError(
+            f"{problem}: the required symmetry does not preserve what is forbidden: {broken}; require another"
+        )
+    return orbits(problem.space, name, (*known.get(name, ()), *needed))
+
+
+def adds_to_required(problem: Problem, name: str) -> bool:
+    """Whether a symmetry, together with the required one, joins orbits of that one, and is a group that can be used."""
+    alone = len(orbits_of(problem, NONE).members)
+    try:
+        return len(orbits_of(problem, name).members) < alone
+    except HandloomError:  # more than MOST_MAPS maps together
+        return False

@@ -32,6 +32,8 @@ KINDS = {  # of the scores in a line of metrics: what they are, and their look
     "after": ("The model's samples, after local search", "after"),
 }
 MEASURES = {"max": "Largest score", "top_fifth": "Mean of the top fifth", "mean": "Mean", "median": "Median"}
+SMALL = {"min": "Smallest score"} | {key: words for key, words in MEASURES.items() if key != "max"}  # minimise=True
+BEST = ("max", "min")
 
 
 class RecordLike(Protocol):
@@ -80,10 +82,10 @@ def checked(stats: Any) -> dict[str, Any] | None:
 def as_page(about: Mapping[str, Any], lines: Metrics, problem: Problem, records: Sequence[RecordLike]) -> str:
     """The page as text."""
     name = str(about.get("problem") or problem)
-    ranked = sorted(records, key=lambda record: -record.score)
+    ranked = sorted(records, key=lambda record: -problem.merit(record.score))
     body = [
         hero(name, about, lines, problem, ranked),
-        curves(lines),
+        curves(lines, problem.minimise),
         histograms(lines, problem.best_known),
         gallery(problem, ranked),
         family(problem, ranked),
@@ -95,9 +97,11 @@ def as_page(about: Mapping[str, Any], lines: Metrics, problem: Problem, records:
 def hero(name: str, about: Mapping[str, Any], lines: Metrics, problem: Problem, ranked: Sequence[RecordLike]) -> str:
     """The problem, the best score against the best known, what was done, and the best construction."""
     reached = [score for line in lines if (score := finite(line.get("best"))) is not None]
-    best = ranked[0].score if ranked else max(reached, default=None)  # what is verified goes before what was reported
+    best = (
+        ranked[0].score if ranked else max(reached, key=problem.merit, default=None)
+    )  # what is verified goes before what was reported
     number = f'<span class="score">{exact(best)}</span>' if best is not None else ""
-    look, words = against(best, problem.best_known)
+    look, words = against(best, problem.best_known, problem.minimise)
     source = f'<p class="soft">Best known: {text(problem.source)}</p>' if problem.source else ""
     drawn = picture(problem, ranked[0].construction) if ranked else ""
     shape = "bare" if not drawn else "across" if is_wide(problem) else ""
@@ -109,7 +113,7 @@ def hero(name: str, about: Mapping[str, Any], lines: Metrics, problem: Problem, 
     )
 
 
-def against(best: float | None, known: float | None) -> tuple[str, str]:
+def against(best: float | None, known: float | None, minimise: bool = False) -> tuple[str, str]:
     """The best score and the best known one: a look, and words."""
     if best is None:
         return "", "nothing found yet"
@@ -118,7 +122,9 @@ def against(best: float | None, known: float | None) -> tuple[str, str]:
     if best == known:
         return "good", f"equals the best known value, {exact(known)}"
     side = "above" if best > known else "below"
-    return ("good" if best > known else ""), f"{exact(abs(best - known))} {side} the best known value, {exact(known)}"
+    return (
+        "good" if (best > known) != minimise else ""
+    ), f"{exact(abs(best - known))} {side} the best known value, {exact(known)}"
 
 
 def only_greedy(lines: Metrics, ranked: Sequence[RecordLike]) -> str:
@@ -162,16 +168,16 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def curves(lines: Metrics) -> str:
+def curves(lines: Metrics, minimise: bool = False) -> str:
     """Everything that is measured, over the generations, if there are several."""
     if len(lines) < 2:
         return ""
     generations = [line["generation"] for line in lines]
     looks = [(kind, name, look) for kind, (name, look) in KINDS.items() if any(line.get(kind) for line in lines)]
     charts = []
-    for measure, title in MEASURES.items():
+    for measure, title in (SMALL if minimise else MEASURES).items():
         drawn = [Curve(name, look, [measured(line, kind, measure) for line in lines]) for kind, name, look in looks]
-        if measure == "max":
+        if measure in BEST:
             drawn.append(Curve("Best so far", "best", [finite(line.get("best")) for line in lines]))
         charts.append(chart(title, drawn, generations))
 
@@ -226,7 +232,8 @@ def generation(line: Mapping[str, Any], bins: Bins, hidden: bool) -> str:
         if not (stats := line.get(kind)):
             continue
         illegal = share(line, "illegal") * (finite(line.get("sampled")) or 0) if kind == "before" else 0
-        told = [("mean", "mean"), ("median", "median"), ("top_fifth", "mean of the top fifth"), ("max", "max")]
+        told = [("mean", "mean"), ("median", "median"), ("top_fifth", "mean of the top fifth")]
+        told += [(best, best) for best in BEST if best in stats]
         known = [
             f"{words} {short_number(round(value, 2))}"
             for key, words in told

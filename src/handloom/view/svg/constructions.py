@@ -4,7 +4,8 @@
 
 A grid is drawn as the array that a score function receives: the first coordinate counts rows from above, the second
 columns. With more coordinates there are grids in a grid, in turn side by side and below each other: {0, 1, 2}⁶ comes
-out as 27 × 27. A permutation is its matrix, a graph a circle of vertices, a set of whole numbers a ruler.
+out as 27 × 27. A permutation is its matrix, a graph a circle of vertices, a set of whole numbers a ruler. Set systems,
+codes and matrices are tables (construction_tables.py); points and cyclic groups are in construction_points.py.
 """
 
 import math
@@ -16,6 +17,8 @@ from pathlib import Path
 
 from handloom.discover.spaces import Construction, Space
 from handloom.view.figures.painting import write_drawing
+from handloom.view.svg.construction_points import cycle_drawing, point_drawing
+from handloom.view.svg.construction_tables import code_drawing, matrix_drawing, net, set_drawing
 from handloom.view.svg.drawing import Disc, Drawing, Label, Rect, Segment, Shape, as_svg
 
 MARGIN = 12
@@ -35,8 +38,18 @@ def draw_construction(space: Space, construction: Construction, path: str | Path
 
 def construction_drawing(space: Space, construction: Construction) -> Drawing:
     match space.kind:
-        case "grid" if len(space.sides) > 1:
+        case "grid" | "group" if len(space.sides) > 1:
             return grid_drawing(space.sides, [space.elements[i] for i in construction])
+        case "group":
+            return cycle_drawing(space, construction)
+        case "set system":
+            return set_drawing(space, construction)
+        case "code":
+            return code_drawing(space, construction)
+        case "matrix":
+            return matrix_drawing(space, construction)
+        case "point set" if 1 < space.sides[0] < 4:
+            return point_drawing(space, construction)
         case "permutation":
             return grid_drawing((space.length, space.length), list(enumerate(construction)))
         case "graph":
@@ -118,15 +131,6 @@ def grid_drawing(sides: tuple[int, ...], points: Iterable[tuple[int, ...]]) -> D
         row, column = nest.place(point)
         shapes.append(Disc(*at(row + 0.5, column + 0.5), radius, "chosen", str(point)))
     return Drawing(2 * MARGIN + cell * columns, top + MARGIN + cell * rows, tuple(shapes))
-
-
-def net(x: float, y: float, rows: int, columns: int, cell: float) -> Iterator[Segment]:
-    """The thin lines inside a grid."""
-    thin = min(1.0, max(0.4, cell / 16))
-    for i in range(1, rows):
-        yield Segment(x, y + cell * i, x + cell * columns, y + cell * i, "grid", width=thin)
-    for j in range(1, columns):
-        yield Segment(x + cell * j, y, x + cell * j, y + cell * rows, "grid", width=thin)
 
 
 def circle_drawing(vertices: int, edges: list[tuple[int, int]]) -> Drawing:

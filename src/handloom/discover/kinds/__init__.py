@@ -1,0 +1,1 @@
+"""More spaces, one file each: set systems, codes, matrices over Z_m, subsets of an abelian group, points in space."""
