@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from handloom.cli.options import JsonOption, option, option_parameters, print_json, takes
+from handloom.cli.size_runs import run_sweep
 
 if TYPE_CHECKING:
     from handloom.cli.live.discovery import DiscoveryView
@@ -75,7 +76,9 @@ def discover(
     how = {"on": on, "device": device, "seconds": time_limit, "generations": generations, "until": until}
     how["began"] = begins(on)
     tell = killable(time_limit, on)
-    if problem is not None:
+    if sweeps(problem, resume):
+        run_sweep(problem, resume, store, out, how | choices, as_json, tell)
+    elif problem is not None:
         show(begun(problem, store, out, how | choices), as_json, tell)
     elif resume is not None:
         show(reopened(resume, store, how), as_json, tell)
@@ -151,6 +154,13 @@ def limit(seconds: float | None, minutes: float | None) -> float | None:
     return (seconds or 0.0) + 60 * (minutes or 0.0)
 
 
+def sweeps(problem: str | None, resume: Path | None) -> bool:
+    """Whether several sizes are run, one after the other."""
+    from handloom.discover.ranges import has_range
+
+    return has_range(problem) if problem is not None else resume is not None and (resume / "sweep.json").is_file()
+
+
 def begun(problem: str, store: Path | None, out: Path | None, how: dict[str, Any]) -> "Discovery":
     from handloom.discover.loop.start import begin
 
@@ -166,14 +176,14 @@ def reopened(folder: Path, store: Path | None, how: dict[str, Any]) -> "Discover
 def show(discovery: "Discovery", as_json: bool, tell: "Tell") -> None:
     """Run it, and show its progress and its result."""
     from handloom.cli.live.discovery import DiscoveryView
-    from handloom.view.pages.discovery import discovery_page
+    from handloom.view.pages.discovery import run_page
 
     folder, store = discovery.folder, discovery.store
     assert folder is not None
     tell(folder=str(folder), made=[str(one) for one in discovery.made], store=str(store.path))
     with DiscoveryView() as view:
         run(discovery, view)
-    page = discovery_page(folder, discovery.problem, discovery.records, folder / "page.html")
+    page = run_page(discovery)
     if as_json:
         print_json(discovery.to_json())
     elif discovery.best is None:

@@ -41,6 +41,12 @@ def records(
     file: Annotated[
         Path | None, typer.Option("--import", help="Verify and keep the constructions in a .json or text file.")
     ] = None,
+    table: Annotated[
+        Path | None, typer.Option("--table", help="Write the best of each size as a .csv, .tex or .b.txt (OEIS) file.")
+    ] = None,
+    unproved: Annotated[
+        bool, typer.Option("--unproved", help="In a .b.txt, take values that are not proved as terms too.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """List the best constructions found; draw, export or verify them, or import others.
@@ -51,6 +57,7 @@ def records(
     \b
     handloom records
     handloom records isosceles:n=16 --best 3 --draw best.svg
+    handloom records 'isosceles:n=6..16' --table table.tex
     handloom records --all --export records.json
     handloom records no-three-in-line:n=10 --import by_hand.txt
     handloom records my_problem.py --verify
@@ -67,9 +74,11 @@ def records(
     if verify:
         verify_and_show(opened, chosen, problem, as_json)
     done = [*draw_all(chosen, problem, draw)] if draw is not None else []
+    if table is not None:
+        done += write_rows(opened, problem, table, unproved)
     if export is not None:
         done += export_all(opened, chosen, problem, export)
-    if not (verify or draw or export) or (as_json and not verify and str(export) != "-"):
+    if not (verify or draw or export or table) or (as_json and not verify and str(export) != "-"):
         show(opened, chosen, problem, as_json)
     elif done and not as_json:
         print("\n".join(done))
@@ -191,6 +200,19 @@ def export_all(store: "Store", chosen: "list[Record]", asked: str | None, path: 
         return []
     export_records(store, chosen, path, asked)
     return [f"{path}: {len(chosen)} records"]
+
+
+def write_rows(store: "Store", asked: str | None, path: Path, unproved: bool) -> list[str]:
+    """Write the table; the line that says so."""
+    from handloom.discover.records.table import B_FILE, table_rows, terms_of, write_table
+
+    rows = table_rows(store, asked)
+    write_table(rows, path, unproved)
+    if not path.name.lower().endswith(B_FILE) or (terms := len(terms_of(rows, unproved))) == len(rows):
+        return [f"{path}: {len(rows)} rows"]
+    first = next(row for row in rows if row.status != "optimal")
+    prove = f"handloom prove {first.problem} may prove one; --unproved makes them terms"
+    return [f"{path}: {terms} terms are proved, {len(rows) - terms} values are comments; {prove}"]
 
 
 def import_and_show(file: Path, store: "Store", asked: str | None, as_json: bool) -> None:

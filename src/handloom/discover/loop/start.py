@@ -188,10 +188,11 @@ def begin(
     on: str = "threads",
     device: str = "cpu",
     began: float | None = None,
+    asked: str | None = None,
     **plan: Any,
 ) -> Discovery:
     """A new run, not yet started. With folder=True its folder is the next free one under runs/; without a folder only
-    the records are kept."""
+    the records are kept. `asked` is the name by which a Problem is found again when the run is resumed."""
     join()
     setup = Setup(
         problem=problem_named(problem) if isinstance(problem, str) else problem,
@@ -206,7 +207,7 @@ def begin(
     )
     if folder is None or folder is False:
         return Discovery(setup, State.new(setup))
-    name = problem if isinstance(problem, str) else None
+    name = problem if isinstance(problem, str) else asked
     made = Folder.create(None if folder is True else Path(folder), name or "run")
     try:
         setup = replace(setup, folder=made)

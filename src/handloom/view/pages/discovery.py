@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from handloom.core import HandloomError
 from handloom.core.files import write_atomically
@@ -23,6 +23,9 @@ from handloom.view.svg.charts import LEFT, RIGHT, WIDE, Curve, chart, exact, fin
 from handloom.view.svg.constructions import svg
 from handloom.view.svg.drawing import as_svg
 from handloom.view.svg.histograms import Bins, bins_for, histogram, thumbnail
+
+if TYPE_CHECKING:
+    from handloom.discover.loop.start import Discovery
 
 MOST_PICTURES, MOST_SMALL = 24, 16
 NEAREST, OLDEST = 12, 4  # of a long family tree
@@ -52,6 +55,12 @@ class RecordLike(Protocol):
 
 
 Metrics = Sequence[Mapping[str, Any]]  # the lines of metrics.jsonl
+
+
+def run_page(run: "Discovery") -> Path:
+    """Write the page of a run that has a folder, into it."""
+    assert run.folder is not None
+    return discovery_page(run.folder, run.problem, run.records, run.folder / "page.html")
 
 
 def discovery_page(folder: Path, problem: Problem, records: Sequence[RecordLike], out: Path) -> Path:
