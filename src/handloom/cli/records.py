@@ -19,7 +19,7 @@ ProblemArgument = Annotated[
     typer.Argument(metavar="PROBLEM", help="Only its records: isosceles:n=16, isosceles, my_problem.py."),
 ]
 StoreOption = Annotated[Path, typer.Option("--store", help="The file of records.")]
-PICTURES, EXPORTS = (".png", ".svg"), (".json", ".txt")
+PICTURES, EXPORTS = (".png", ".svg", ".pdf", ".tex"), (".json", ".txt", ".g6", ".sage")
 
 
 def records(
@@ -30,16 +30,19 @@ def records(
         int | None, typer.Option("--best", metavar="N", help="The N best per problem.", min=1, max=10**9)
     ] = None,
     draw: Annotated[
-        Path | None, typer.Option("--draw", help="Draw the best to a .png or .svg file, or each into a folder.")
+        Path | None,
+        typer.Option("--draw", help="Draw the best to a .png, .svg, .pdf or .tex (TikZ) file, or each into a folder."),
     ] = None,
     export: Annotated[
-        Path | None, typer.Option("--export", help="Write them to a .json or .txt file; - is standard output.")
+        Path | None,
+        typer.Option("--export", help="Write them to a .json, .txt, .g6 (graph6) or .sage file; - is standard output."),
     ] = None,
     verify: Annotated[
         bool, typer.Option("--verify", help="Verify all again; exit code 1 if any is not right.")
     ] = False,
     file: Annotated[
-        Path | None, typer.Option("--import", help="Verify and keep the constructions in a .json or text file.")
+        Path | None,
+        typer.Option("--import", help="Verify and keep the constructions in a .json, .txt, .g6 or .sage file."),
     ] = None,
     table: Annotated[
         Path | None, typer.Option("--table", help="Write the best of each size as a .csv, .tex or .b.txt (OEIS) file.")
@@ -52,13 +55,15 @@ def records(
     """List the best constructions found; draw, export or verify them, or import others.
 
     A file to import has records as they are exported, or only a construction: as JSON a list of elements or a word; as
-    text a picture of a grid with rows of 0 1 or . #, or one element per line.
+    text a picture of a grid with rows of 0 1 or . #, an adjacency matrix, or one element per line; as graph6 one graph
+    per line; as Sage lists and graphs.
 
     \b
     handloom records
     handloom records isosceles:n=16 --best 3 --draw best.svg
     handloom records 'isosceles:n=6..16' --table table.tex
     handloom records --all --export records.json
+    handloom records four-cycle-free:n=20 --export best.g6
     handloom records no-three-in-line:n=10 --import by_hand.txt
     handloom records my_problem.py --verify
     """
@@ -187,7 +192,7 @@ def make_folder(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise HandloomError(
-            f"cannot make the folder {path}: {error.strerror}; give a .png, a .svg or a folder"
+            f"cannot make the folder {path}: {error.strerror}; give a .png, .svg, .pdf or .tex, or a folder"
         ) from error
 
 
