@@ -31,6 +31,7 @@ from typing import Any
 from handloom import __version__
 from handloom.core import HandloomError
 from handloom.core.files import as_path, write_atomically
+from handloom.core.latex import latex
 from handloom.discover.problem import Number
 from handloom.discover.ranges import parameters_in
 from handloom.discover.records.exporting import best_known_of
@@ -40,7 +41,6 @@ from handloom.discover.records.selection import Asked, select
 from handloom.discover.records.store import Store
 
 B_FILE, ENDINGS = ".b.txt", (".csv", ".tex", ".b.txt")
-SPECIAL = {**{c: f"\\{c}" for c in "&%$#_{}"}, "\\": r"\textbackslash{}", "~": r"\~{}", "^": r"\^{}"}  # in LaTeX
 LEAST_SIZE = re.compile(r"-?[0-9]{1,18}")
 
 
@@ -155,15 +155,6 @@ def latex_values(row: Row) -> list[str]:
     sign = r"\le" if row.side == "at most" else r"\ge"
     proof = f"${sign} {row.bound}$" if row.bound is not None and row.status != "optimal" else row.status
     return [f"${row.best}$", known, proof]
-
-
-def latex(text: str) -> str:
-    """Text with what is special in LaTeX escaped.
-
-    >>> latex("a_1 & 50%")
-    'a\\\\_1 \\\\& 50\\\\%'
-    """
-    return "".join(SPECIAL.get(letter, letter) for letter in text)
 
 
 def as_b_file(rows: Sequence[Row], unproved: bool = False) -> str:

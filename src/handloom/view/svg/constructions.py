@@ -28,7 +28,7 @@ def svg(space: Space, construction: Construction, title: str = "") -> str:
 
 
 def draw_construction(space: Space, construction: Construction, path: str | Path, title: str = "") -> Path:
-    """Write the picture to a .svg or a .png file."""
+    """Write the picture to a .svg, .png, .pdf or .tex (TikZ) file."""
     write_drawing(construction_drawing(space, construction), Path(path), title)
     return Path(path)
 
