@@ -37,7 +37,7 @@ def check_drawable(path: Path) -> None:
     """Raise an error at once if a drawing could not be written there."""
     check_place(path)
     if path.suffix.lower() not in ENDINGS:
-        raise HandloomError(f"{path}: not a kind of picture that is drawn here; name it {', '.join(ENDINGS)}")
+        raise HandloomError(f"{path}: not a kind of picture that is drawn here; name it .svg, .png, .pdf or .tex")
     if path.suffix.lower() in PAINTED:
         matplotlib_parts()
 

@@ -4,19 +4,21 @@
 
 A grid is drawn as the array that a score function receives: the first coordinate counts rows from above, the second
 columns. With more coordinates there are grids in a grid, in turn side by side and below each other: {0, 1, 2}⁶ comes
-out as 27 × 27. A permutation is its matrix, a graph a circle of vertices, a set of whole numbers a ruler.
+out as 27 × 27. A permutation is its matrix, a set of whole numbers a ruler. The vertices of a graph are on circles, by
+the orbits of a symmetry that it has (graph_layout.py).
 """
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
+from itertools import combinations, product
 from pathlib import Path
 
 from handloom.discover.spaces import Construction, Space
 from handloom.view.figures.painting import write_drawing
 from handloom.view.svg.drawing import Disc, Drawing, Label, Rect, Segment, Shape, as_svg
+from handloom.view.svg.graph_layout import layout
 
 MARGIN = 12
 MOST_WIDE = 600  # of a grid
@@ -40,7 +42,7 @@ def construction_drawing(space: Space, construction: Construction) -> Drawing:
         case "permutation":
             return grid_drawing((space.length, space.length), list(enumerate(construction)))
         case "graph":
-            return circle_drawing(space.sides[0], [space.elements[i] for i in construction])
+            return graph_drawing(space.sides[0], [space.elements[i] for i in construction])
         case "word":
             return word_drawing(space, construction)
         case _ if all(isinstance(element, int) for element in space.elements):
@@ -127,6 +129,24 @@ def net(x: float, y: float, rows: int, columns: int, cell: float) -> Iterator[Se
         yield Segment(x, y + cell * i, x + cell * columns, y + cell * i, "grid", width=thin)
     for j in range(1, columns):
         yield Segment(x + cell * j, y, x + cell * j, y + cell * rows, "grid", width=thin)
+
+
+def graph_drawing(vertices: int, edges: list[tuple[int, int]]) -> Drawing:
+    """A graph on circles that show a symmetry of it; without one, on a single circle."""
+    places = layout(vertices, edges)
+    if places is None:
+        return circle_drawing(vertices, edges)
+    radius = max(90.0, min(300.0, 10.0 * vertices))
+    room = radius + MARGIN + 10
+    at = [(room + radius * x, room + radius * y) for x, y in places]
+    nearest = min(math.dist(a, b) for a, b in combinations(at, 2))
+    dot = max(1.5, min(9.0, 0.36 * nearest))
+    width = max(0.5, min(1.8, 90 / max(1, len(edges))))
+    shapes: list[Shape] = [Segment(*at[u], *at[v], "chosen-line", f"{u}, {v}", width) for u, v in edges]
+    shapes += [Disc(*place, dot, "vertex", str(v)) for v, place in enumerate(at)]
+    if dot > 6.5:
+        shapes += [Label(*place, str(v), "on-light", size=8.5) for v, place in enumerate(at)]
+    return Drawing(2 * room, 2 * room, tuple(shapes))
 
 
 def circle_drawing(vertices: int, edges: list[tuple[int, int]]) -> Drawing:
