@@ -21,7 +21,17 @@ if TYPE_CHECKING:
 PROBLEM_HELP = "A problem with its parameters (isosceles:n=16), or a Python file that defines `problem`."
 RUN = "Run"
 EACH = 30.0  # seconds of each run that is compared, by default
-NOT_COMPARED = ["seed", "generations", "until", "out", "store", "on", "device", "model"]  # options of single runs
+NOT_COMPARED = [
+    "seed",
+    "generations",
+    "until",
+    "out",
+    "store",
+    "start",
+    "on",
+    "device",
+    "model",
+]  # options of single runs
 
 
 def loop_settings() -> list[Parameter]:
@@ -45,6 +55,10 @@ def discover(
     out: Annotated[Path | None, option("The run's folder [runs/PROBLEM-1, -2, …].", RUN, metavar="FOLDER")] = None,
     resume: Annotated[Path | None, option("Resume the run in this folder.", RUN, metavar="FOLDER")] = None,
     store: Annotated[Path | None, option("The file of records [records.sqlite].", RUN, metavar="FILE")] = None,
+    start: Annotated[
+        list[str] | None,
+        option("Start from a file, records, a record's number, or smaller sizes.", RUN, "--from", metavar="WHAT"),
+    ] = None,
     on: Annotated[
         str, option("threads, or ray: the workers of a Ray cluster [threads].", RUN, metavar="NAME")
     ] = "threads",
@@ -62,6 +76,8 @@ def discover(
     \b
     handloom discover isosceles:n=16 --seconds 20
     handloom discover my_problem.py --minutes 10 --smaller 4
+    handloom discover isosceles:n=6..16 --seconds 20 --from smaller
+    handloom discover isosceles:n=16 --seconds 20 --from mine.txt
     handloom discover no-three-in-line:n=12 --seconds 30 --compare
     """
     if problem is None and resume is None:
@@ -73,15 +89,21 @@ def discover(
         killable(time_limit or EACH, on, 2 * seeds)
         show_comparison(problem, time_limit or EACH, seeds, choices, as_json)
         return
-    how = {"on": on, "device": device, "seconds": time_limit, "generations": generations, "until": until}
-    how["began"] = begins(on)
+    how: dict[str, Any] = {
+        "on": on,
+        "device": device,
+        "seconds": time_limit,
+        "generations": generations,
+        "until": until,
+    }
+    how |= {"began": begins(on), "start": start or []}
     tell = killable(time_limit, on)
     if sweeps(problem, resume):
         run_sweep(problem, resume, store, out, how | choices, as_json, tell)
     elif problem is not None:
         show(begun(problem, store, out, how | choices), as_json, tell)
     elif resume is not None:
-        show(reopened(resume, store, how), as_json, tell)
+        show(reopened(resume, store, {key: value for key, value in how.items() if key != "start"}), as_json, tell)
 
 
 def begins(on: str) -> float | None:
@@ -127,7 +149,7 @@ def check_words(
 
     if problem is not None and resume is not None:
         raise HandloomError(f"{problem} and --resume {resume}: a resumed run has its problem; leave one of them out")
-    if resume is not None and (more := first_given(context, [*chosen, "out", "compare", "seeds"])):
+    if resume is not None and (more := first_given(context, [*chosen, "out", "start", "compare", "seeds"])):
         raise HandloomError(f"{more} with --resume: a resumed run keeps the settings it began with; leave it out")
     if compare and (more := first_given(context, NOT_COMPARED)):
         raise HandloomError(f"{more} with --compare: both ways run for --seconds, with --seeds seeds; leave it out")

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from handloom.core import HandloomError
-from handloom.discover.problem import Number, Problem
+from handloom.discover.loop.starts import Start
+from handloom.discover.problem import Number, Problem, verdict
 from handloom.discover.records.store import NotLegal, Record, Store, key_of, wrong
 from handloom.discover.search.attempts import Attempt, Outcome
 from handloom.discover.search.canonical import form_of
@@ -74,6 +75,7 @@ class Ledger:
         self.records: list[Record] = []
         self.best: Record | None = None
         self.best_under: dict[str, Number] = {}  # the best score under each symmetry
+        self.given: dict[Construction, dict[str, Any]] = {}  # what searches start from, and what each is
 
     @property
     def score(self) -> Number | None:
@@ -84,6 +86,18 @@ class Ledger:
         if self.best is None:
             construction = greedy(self.problem, self.seed, stop)
             self.record(construction, self.pool.canonical(construction), self.origin("greedy", None, 0, 0.0))
+
+    def add_starts(self, starts: Sequence[Start]) -> None:
+        """Put what searches will start from into the pool, as far as it is legal; and record what is as good as the
+        best."""
+        self.given = {start.construction: start.about for start in starts}
+        scored = [(verdict(self.problem, start.construction).score, start) for start in starts]
+        legal = [(score, start) for score, start in scored if score is not None]
+        for score, start in sorted(legal, key=lambda pair: pair[0], reverse=True):
+            member = self.pool.add(start.construction, score, 0)
+            if member is not None and (self.best is None or score >= self.best.score):
+                how = self.origin("start", None, 0, 0.0) | {"start": start.about}
+                self.record(start.construction, member.construction, how)
 
     def add(self, outcome: Outcome, attempt: Attempt, how: str, generation: int, seconds: float) -> None:
         """Put the result of an attempt into the pool; if it is as good as the best, into the store too."""
@@ -115,6 +129,7 @@ class Ledger:
         """What a search started from, for the origin of its result; the parent is the record of the start, if any."""
         shown = self.problem.space.shown(start)
         about = {"from": source, "score": outcome.before, "legal": outcome.legal, "construction": shown}
+        about |= self.given.get(start, {})
         return {"start": about, "parent": self.number_of(start)}
 
     def number_of(self, construction: Construction) -> int | None:

@@ -21,6 +21,7 @@ from handloom.discover.catalogue import sizes_named
 from handloom.discover.loop.plan import Plan
 from handloom.discover.loop.setup import Watch, ignore
 from handloom.discover.loop.start import Discovery, PathText, begin, reopen
+from handloom.discover.loop.starts import SMALLER, smaller_starts
 from handloom.discover.problem import Problem
 from handloom.discover.ranges import has_range, names_in, parameters_in
 from handloom.discover.records.store import Store
@@ -86,10 +87,18 @@ class Sweep:
         """The run of one size: a new one, or one that was cut short, with the time that it still has."""
         path, began = self.folder.path / parameters_in(name), time.monotonic()
         if what_is(path / ABOUT) != "file":
-            return begin(self.problems[name], asked=name, store=self.store, folder=path, began=began, **self.how)
+            how = self.how | {"start": self.starts(name)}
+            return begin(self.problems[name], asked=name, store=self.store, folder=path, began=began, **how)
         run = reopen(path, self.store, began=began, **{key: self.how[key] for key in KEPT if key in self.how})
         run.setup = replace(run.setup, seconds=self.how.get("seconds"))  # with those that it has had
         return run
+
+    def starts(self, name: str) -> list[str]:
+        """What the searches of a size start from; the first size has no smaller one, unless the store has it."""
+        start = self.how.get("start") or []
+        known = [start] if isinstance(start, str) else [*start]
+        none = name == self.names[0] and not any(smaller_starts(self.problems[name], Store.open(self.store)))
+        return [one for one in known if not (one == SMALLER and none)]
 
 
 def begin_sweep(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from handloom.core import HandloomError
 from handloom.core.files import write_atomically
 from handloom.discover.problem import Problem
-from handloom.discover.records.origin import came_from, started_from
+from handloom.discover.records.origin import came_from, given_start, started_from
 from handloom.runs import Folder
 from handloom.view.pages.skeleton import line as text
 from handloom.view.pages.skeleton import skeleton, table
@@ -321,11 +321,13 @@ def family(problem: Problem, ranked: Sequence[RecordLike]) -> str:
 def start_card(problem: Problem, record: RecordLike) -> list[str]:
     """A card of what a record's search began with, if that is known, and something."""
     start = record.origin.get("start") if record.origin else None
-    if not isinstance(start, Mapping):
+    if not isinstance(start, Mapping) or "construction" not in start:
         return []
-    words = "a sample of the model" if start.get("from") == "model" else "a construction of the pool"
+    words = given_start(start) or (
+        "a sample of the model" if start.get("from") == "model" else "a construction of the pool"
+    )
     drawn = picture(problem, start.get("construction"))
-    return [f'<div class="card"><p><b>{text(start.get("score"))}</b></p><p>{words}</p>{drawn}</div>']
+    return [f'<div class="card"><p><b>{text(start.get("score"))}</b></p><p>{text(words)}</p>{drawn}</div>']
 
 
 def settings(about: Mapping[str, Any]) -> str:
