@@ -12,6 +12,7 @@ import typer
 
 from handloom.cli.options import JsonOption, option, option_parameters, print_json, takes
 from handloom.cli.size_runs import run_sweep
+from handloom.cli.target_runs import run_targets
 
 if TYPE_CHECKING:
     from handloom.cli.live.discovery import DiscoveryView
@@ -32,6 +33,9 @@ NOT_COMPARED = [
     "device",
     "model",
 ]  # options of single runs
+
+
+NOT_TIMED = ["seed", "generations", "store", "start", "on", "device"]  # with --until and --seeds
 
 
 def loop_settings() -> list[Parameter]:
@@ -66,7 +70,9 @@ def discover(
     compare: Annotated[
         bool, option("Run with and without the model, --seconds [30] for each of --seeds.", RUN, "--compare")
     ] = False,
-    seeds: Annotated[int, option("Number of seeds for --compare [5].", RUN, metavar="N", min=2)] = 5,
+    seeds: Annotated[
+        int, option("Seeds for --compare [5]; with --until, the time that each takes.", RUN, metavar="N", min=2)
+    ] = 5,
     as_json: JsonOption = False,
     **choices: Any,
 ) -> None:
@@ -79,6 +85,7 @@ def discover(
     handloom discover isosceles:n=6..16 --seconds 20 --from smaller
     handloom discover isosceles:n=16 --seconds 20 --from mine.txt
     handloom discover no-three-in-line:n=12 --seconds 30 --compare
+    handloom discover isosceles:n=16 --until 28 --seeds 10 --seconds 60
     """
     if problem is None and resume is None:
         list_problems(as_json)
@@ -89,16 +96,14 @@ def discover(
         killable(time_limit or EACH, on, 2 * seeds)
         show_comparison(problem, time_limit or EACH, seeds, choices, as_json)
         return
-    how: dict[str, Any] = {
-        "on": on,
-        "device": device,
-        "seconds": time_limit,
-        "generations": generations,
-        "until": until,
-    }
-    how |= {"began": begins(on), "start": start or []}
-    tell = killable(time_limit, on)
-    if sweeps(problem, resume):
+    limits = {"seconds": time_limit, "generations": generations, "until": until}
+    how = {"on": on, "device": device, "start": start or [], "began": begins(on), **limits}
+    timed = until is not None and first_given(context, ["seeds"]) is not None
+    tell = killable(time_limit, on, seeds + 1 if timed else 1)
+    if timed or is_kind("targets.json", resume):
+        choices |= {"seconds": time_limit} if time_limit is not None else {}
+        run_targets(problem, resume, until, seeds, out, choices, as_json)
+    elif sweeps(problem, resume):
         run_sweep(problem, resume, store, out, how | choices, as_json, tell)
     elif problem is not None:
         show(begun(problem, store, out, how | choices), as_json, tell)
@@ -153,8 +158,11 @@ def check_words(
         raise HandloomError(f"{more} with --resume: a resumed run keeps the settings it began with; leave it out")
     if compare and (more := first_given(context, NOT_COMPARED)):
         raise HandloomError(f"{more} with --compare: both ways run for --seconds, with --seeds seeds; leave it out")
-    if not compare and (more := first_given(context, ["seeds"])):
-        raise HandloomError(f"{more} is for --compare; --seed gives one run its seed")
+    if not compare and until is None and (more := first_given(context, ["seeds"])):
+        raise HandloomError(f"{more} is for --compare, or --until X; --seed gives one run its seed")
+    timed = not compare and problem is not None and first_given(context, ["seeds"])
+    if timed and (more := first_given(context, NOT_TIMED)):
+        raise HandloomError(f"{more} with --until and --seeds: each seed runs alone until the score; leave it out")
     if until is not None and isnan(until):
         raise HandloomError("--until nan is no score; give a number")
     if not find_spec("numba"):
@@ -180,7 +188,12 @@ def sweeps(problem: str | None, resume: Path | None) -> bool:
     """Whether several sizes are run, one after the other."""
     from handloom.discover.ranges import has_range
 
-    return has_range(problem) if problem is not None else resume is not None and (resume / "sweep.json").is_file()
+    return has_range(problem) if problem is not None else is_kind("sweep.json", resume)
+
+
+def is_kind(name: str, resume: Path | None) -> bool:
+    """Whether the folder to resume has this file, which tells of what several runs it is."""
+    return resume is not None and (resume / name).is_file()
 
 
 def begun(problem: str, store: Path | None, out: Path | None, how: dict[str, Any]) -> "Discovery":
