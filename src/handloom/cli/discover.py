@@ -163,6 +163,8 @@ def check_words(
     timed = not compare and problem is not None and first_given(context, ["seeds"])
     if timed and (more := first_given(context, NOT_TIMED)):
         raise HandloomError(f"{more} with --until and --seeds: each seed runs alone until the score; leave it out")
+    if (compare or timed) and problem is not None and sweeps(problem, None):
+        raise HandloomError(f"{problem}: a range of sizes is for a sweep (expected one size here); name one size")
     if until is not None and isnan(until):
         raise HandloomError("--until nan is no score; give a number")
     if not find_spec("numba"):

@@ -59,6 +59,7 @@ class Written:
     problem: str | None  # as named in the file
     value: Any  # JSON, Lines, or Graph6
     origin: dict[str, Any] = field(default_factory=dict)  # how it was found, according to the file
+    sources: Sequence[Any] = ()  # where it is published, likewise
 
 
 def as_object(record: Record) -> dict[str, Any]:
@@ -148,7 +149,12 @@ def written_in_json(value: Any) -> list[Written]:
             raise HandloomError(f'{shown(item)} is not a record; write {{"problem": "NAME", "construction": [...]}}')
         if not isinstance(item.get("problem"), str | None):
             raise HandloomError(f"a record's problem is {shown(item['problem'])}; it must be a name")
-    return [Written(item.get("problem"), item["construction"], origin_in(item)) for item in objects]
+    return [Written(one.get("problem"), one["construction"], origin_in(one), sources_in(one)) for one in objects]
+
+
+def sources_in(item: dict[str, Any]) -> list[Any]:
+    found = item.get("sources", [])
+    return found if isinstance(found, list) else [found]
 
 
 def written_in_sage(text: str) -> list[Written]:

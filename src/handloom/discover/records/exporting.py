@@ -13,6 +13,7 @@ from handloom.discover.problem import Number
 from handloom.discover.records.exchange import as_graph6, as_object, as_paragraph, as_sage_file
 from handloom.discover.records.proofs import proof_of
 from handloom.discover.records.selection import Asked, by_problem, problem_or_none
+from handloom.discover.records.sources import sources_of
 from handloom.discover.records.store import Record, Store
 
 
@@ -25,9 +26,12 @@ def best_known_of(store: Store, records: Sequence[Record], asked: Asked = None) 
 def as_objects(store: Store, records: Sequence[Record], asked: Asked = None) -> list[dict[str, Any]]:
     """Records for JSON, with the best known values of their problems."""
     known = best_known_of(store, records, asked)
-    proofs = {name: proof_of(store, name) for name in known}
+    proofs, sources = {name: proof_of(store, name) for name in known}, sources_of(store)
     return [
-        as_object(record) | {"best_known": known[record.problem]} | bound_in(proofs[record.problem], record)
+        as_object(record)
+        | {"best_known": known[record.problem]}
+        | bound_in(proofs[record.problem], record)
+        | ({"sources": sources[record.id]} if record.id in sources else {})
         for record in records
     ]
 

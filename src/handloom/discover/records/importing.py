@@ -4,7 +4,7 @@ import_constructions("by_hand.txt", store, "no-three-in-line:n=10")
 """
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from handloom.discover.catalogue import problem_named
 from handloom.discover.problem import Problem
 from handloom.discover.records.exchange import constructions, written_in
 from handloom.discover.records.selection import Asked, is_asked, problem_of
+from handloom.discover.records.sources import checked_source, keep_source
 from handloom.discover.records.store import NotLegal, Record, Store
 from handloom.discover.spaces import Construction
 
@@ -41,15 +42,21 @@ class Offer:
     problem: Problem
     construction: Construction
     origin: dict[str, Any]
+    sources: list[str] = field(default_factory=list)
 
 
 def import_constructions(
-    path: str | os.PathLike[str], store: Store, asked: Asked = None, progress: Progress = lambda done, most: None
+    path: str | os.PathLike[str],
+    store: Store,
+    asked: Asked = None,
+    progress: Progress = lambda done, most: None,
+    source: str | None = None,
 ) -> Imported:
     """Verify the constructions in a file and keep those that are legal. A file that cannot be read to its end raises
-    an error, and nothing of it is kept."""
+    an error, and nothing of it is kept. `source` is where they are published; a JSON file may also say so itself."""
     from handloom.discover.search.canonical import form_of  # Numba takes a second to load
 
+    given = [checked_source(source)] if source is not None else []
     offers = offers_in(as_path(path), asked)
     problems = {offer.problem.name: offer.problem for offer in offers}
     form = {name: form_of(problem) for name, problem in problems.items()}
@@ -62,6 +69,8 @@ def import_constructions(
         key = form[offer.problem.name](offer.construction)
         try:
             kept.append(store.add(offer.problem, offer.construction, offer.origin, key))
+            for one in given + offer.sources:
+                keep_source(store, kept[-1] or store.find(offer.problem, key), one)
         except NotLegal as error:
             refused.append(f"number {number}, of {error}")
     new = [record for record in kept if record is not None]
@@ -100,7 +109,8 @@ def offers_in(path: Path, asked: Asked) -> list[Offer]:
         except HandloomError as error:
             raise HandloomError(f"{path}, number {len(offers) + 1}: {error}") from error
         origin = ORIGIN | {"file": path.name, "said": written.origin}
-        offers += [Offer(problem, construction, origin) for construction in found]
+        sources = list(map(checked_source, written.sources))
+        offers += [Offer(problem, construction, origin, sources) for construction in found]
     if not offers:
         raise HandloomError(f"there is no construction in {path}")
     return offers

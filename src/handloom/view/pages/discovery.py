@@ -16,7 +16,9 @@ from handloom.core import HandloomError
 from handloom.core.files import write_atomically
 from handloom.discover.problem import Problem
 from handloom.discover.records.origin import came_from, given_start, started_from
+from handloom.discover.records.sources import published
 from handloom.runs import Folder
+from handloom.view.pages.published import beside_published
 from handloom.view.pages.skeleton import line as text
 from handloom.view.pages.skeleton import skeleton, table
 from handloom.view.svg.charts import LEFT, RIGHT, WIDE, Curve, chart, exact, finite, measured, short_number
@@ -60,13 +62,14 @@ Metrics = Sequence[Mapping[str, Any]]  # the lines of metrics.jsonl
 def run_page(run: "Discovery") -> Path:
     """Write the page of a run that has a folder, into it."""
     assert run.folder is not None
-    return discovery_page(run.folder, run.problem, run.records, run.folder / "page.html")
+    beside = beside_published(run.problem, run.best, published(run.store, run.problem.name), is_wide(run.problem))
+    return discovery_page(run.folder, run.problem, run.records, run.folder / "page.html", beside)
 
 
-def discovery_page(folder: Path, problem: Problem, records: Sequence[RecordLike], out: Path) -> Path:
-    """Write the page of a run, all or nothing."""
+def discovery_page(folder: Path, problem: Problem, records: Sequence[RecordLike], out: Path, beside: str = "") -> Path:
+    """Write the page of a run, all or nothing. `beside` is what it has of published constructions."""
     about, lines = about_and_lines(Path(folder))
-    write_atomically(Path(out), as_page(about, lines, problem, records).encode())
+    write_atomically(Path(out), as_page(about, lines, problem, records, beside).encode())
     return Path(out)
 
 
@@ -86,7 +89,9 @@ def checked(stats: Any) -> dict[str, Any] | None:
     return stats | {"histogram": stats["histogram"] if isinstance(stats.get("histogram"), dict) else {}}
 
 
-def as_page(about: Mapping[str, Any], lines: Metrics, problem: Problem, records: Sequence[RecordLike]) -> str:
+def as_page(
+    about: Mapping[str, Any], lines: Metrics, problem: Problem, records: Sequence[RecordLike], beside: str = ""
+) -> str:
     """The page as text."""
     name = str(about.get("problem") or problem)
     ranked = sorted(records, key=lambda record: -record.score)
@@ -94,6 +99,7 @@ def as_page(about: Mapping[str, Any], lines: Metrics, problem: Problem, records:
         hero(name, about, lines, problem, ranked),
         curves(lines),
         histograms(lines, problem.best_known),
+        beside,
         gallery(problem, ranked),
         family(problem, ranked),
         settings(about),
