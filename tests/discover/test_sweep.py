@@ -201,8 +201,8 @@ def test_latex_typesets_the_table(tmp_path):
 def test_the_table_is_written_from_the_store_again_with_what_is_proved(run, tmp_path):
     pytest.importorskip("ortools")
     run("discover", CYCLES, *WORDS)
-    run("prove", "four-cycle-free:n=5")
-    run("prove", "four-cycle-free:n=6")
+    proofs = json.loads(run("prove", "four-cycle-free:n=5..6", "--json"))
+    assert [proof["bound"] for proof in proofs] == [6, 7]
     assert "2 terms are proved, 1 values are comments" in run("records", CYCLES, "--table", "t.b.txt")
     assert terms((tmp_path / "t.b.txt").read_text()) == [(5, 6), (6, 7)]
     run("records", "four-cycle-free:n=6..7", "--table", "t.csv")
