@@ -14,9 +14,9 @@ import pytest
 from command import PROCESS, output
 from handloom import HandloomError
 from handloom.discover.loop.sweep import begin_sweep, reopen_sweep
-from handloom.discover.ranges import has_range, names_in
+from handloom.discover.records.size_table import SizeRow, as_b_file, as_csv, as_latex, table_rows, terms_of
 from handloom.discover.records.store import Store
-from handloom.discover.records.table import Row, as_b_file, as_csv, as_latex, table_rows, terms_of
+from handloom.discover.size_ranges import has_range, names_in
 
 CYCLES, QUICK = "four-cycle-free:n=5..7", {"generations": 1, "attempts": 10, "steps": 100, "model": False}
 WORDS = ["--generations", 1, "--attempts", 10, "--steps", 100, "--no-model"]
@@ -134,11 +134,11 @@ def test_what_cannot_be_swept_is_told_in_one_line_and_leaves_nothing(run, tmp_pa
 # Tables
 
 ROWS = [
-    Row("p:n=3,k=2", {"n": "3", "k": "2"}, 4, 4, 4, "search, mirror", 1),
-    Row("p:n=4,k=2", {"n": "4", "k": "2"}, 6, None, 6, "search", 2),
-    Row("p:n=5,k=2", {"n": "5", "k": "2"}, 7, 9, 8, "model", 3),
-    Row("p:n=6,k=2", {"n": "6", "k": "2"}, 9, None, 9, "search", 4),
-    Row("p:n=7,k=2", {"n": "7", "k": "2"}, 9, None, None, "search", 5),
+    SizeRow("p:n=3,k=2", {"n": "3", "k": "2"}, 4, 4, 4, "search, mirror", 1),
+    SizeRow("p:n=4,k=2", {"n": "4", "k": "2"}, 6, None, 6, "search", 2),
+    SizeRow("p:n=5,k=2", {"n": "5", "k": "2"}, 7, 9, 8, "model", 3),
+    SizeRow("p:n=6,k=2", {"n": "6", "k": "2"}, 9, None, 9, "search", 4),
+    SizeRow("p:n=7,k=2", {"n": "7", "k": "2"}, 9, None, None, "search", 5),
 ]
 
 
@@ -162,9 +162,9 @@ def test_a_b_file_has_consecutive_proved_terms_and_the_rest_as_comments():
 @pytest.mark.parametrize(
     ("rows", "told"),
     [
-        ([ROWS[0], Row("p:n=4,k=3", {"n": "4", "k": "3"}, 6, None, 6, "", 2)], "n, k vary"),
-        ([ROWS[0], Row("q:n=4,k=2", {"n": "4", "k": "2"}, 6, None, 6, "", 2)], "several problems"),
-        ([Row("p:n=3", {"n": "3"}, 0.5, None, None, "", 1)], "whole numbers"),
+        ([ROWS[0], SizeRow("p:n=4,k=3", {"n": "4", "k": "3"}, 6, None, 6, "", 2)], "n, k vary"),
+        ([ROWS[0], SizeRow("q:n=4,k=2", {"n": "4", "k": "2"}, 6, None, 6, "", 2)], "several problems"),
+        ([SizeRow("p:n=3", {"n": "3"}, 0.5, None, None, "", 1)], "whole numbers"),
     ],
 )
 def test_what_is_no_sequence_has_no_b_file(rows, told):
@@ -182,12 +182,12 @@ def test_a_csv_has_a_row_per_size_and_a_column_for_what_varies():
 
 
 def test_a_bound_below_the_best_is_one_of_a_minimum():
-    assert Row("p:n=3", {"n": "3"}, 9, None, 7, "", 1).status == "at least 7"
+    assert SizeRow("p:n=3", {"n": "3"}, 9, None, 7, "", 1).status == "at least 7"
 
 
 @pytest.mark.skipif(not shutil.which("pdflatex"), reason="no pdflatex")
 def test_latex_typesets_the_table(tmp_path):
-    odd = Row("a_b:word=50%&", {"word": "50%&", "n": "1"}, 2.5, None, None, "", 9)
+    odd = SizeRow("a_b:word=50%&", {"word": "50%&", "n": "1"}, 2.5, None, None, "", 9)
     for i, rows in enumerate((ROWS, [odd], [odd, ROWS[0]])):
         text = as_latex(rows)
         assert text.count(r" \\") == len(rows) + 1

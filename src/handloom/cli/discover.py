@@ -19,23 +19,11 @@ if TYPE_CHECKING:
     from handloom.cli.time_limit import Tell
     from handloom.discover.loop.start import Discovery
 
-PROBLEM_HELP = "A problem with its parameters (isosceles:n=16), or a Python file that defines `problem`."
+PROBLEM_HELP = "A problem with its parameters (isosceles:n=16, or several sizes: n=6..16), or a Python file with one."
 RUN = "Run"
 EACH = 30.0  # seconds of each run that is compared, by default
-NOT_COMPARED = [
-    "seed",
-    "generations",
-    "until",
-    "out",
-    "store",
-    "start",
-    "on",
-    "device",
-    "model",
-]  # options of single runs
-
-
-NOT_TIMED = ["seed", "generations", "store", "start", "on", "device"]  # with --until and --seeds
+SINGLE = ["seed", "generations", "store", "start", "on", "device"]  # options that several seeds do not take
+NOT_COMPARED = [*SINGLE, "until", "out", "model"]
 
 
 def loop_settings() -> list[Parameter]:
@@ -61,7 +49,7 @@ def discover(
     store: Annotated[Path | None, option("The file of records [records.sqlite].", RUN, metavar="FILE")] = None,
     start: Annotated[
         list[str] | None,
-        option("Start from a file, records, a record's number, or smaller sizes.", RUN, "--from", metavar="WHAT"),
+        option("Start from a file, from records, a record's number, or a smaller size.", RUN, "--from", metavar="WHAT"),
     ] = None,
     on: Annotated[
         str, option("threads, or ray: the workers of a Ray cluster [threads].", RUN, metavar="NAME")
@@ -161,7 +149,7 @@ def check_words(
     if not compare and until is None and (more := first_given(context, ["seeds"])):
         raise HandloomError(f"{more} is for --compare, or --until X; --seed gives one run its seed")
     timed = not compare and problem is not None and first_given(context, ["seeds"])
-    if timed and (more := first_given(context, NOT_TIMED)):
+    if timed and (more := first_given(context, SINGLE)):
         raise HandloomError(f"{more} with --until and --seeds: each seed runs alone until the score; leave it out")
     if (compare or timed) and problem is not None and sweeps(problem, None):
         raise HandloomError(f"{problem}: a range of sizes is for a sweep (expected one size here); name one size")
@@ -188,7 +176,7 @@ def limit(seconds: float | None, minutes: float | None) -> float | None:
 
 def sweeps(problem: str | None, resume: Path | None) -> bool:
     """Whether several sizes are run, one after the other."""
-    from handloom.discover.ranges import has_range
+    from handloom.discover.size_ranges import has_range
 
     return has_range(problem) if problem is not None else is_kind("sweep.json", resume)
 

@@ -41,7 +41,7 @@ def prove(
     handloom prove 'isosceles:n=1..6'
     """
     from handloom.discover.proof import prove
-    from handloom.discover.ranges import has_range, names_in
+    from handloom.discover.size_ranges import has_range, names_in
 
     proofs = []
     for name in names_in(problem):

@@ -227,7 +227,7 @@ def export_all(store: "Store", chosen: "list[Record]", asked: str | None, path: 
 
 def write_rows(store: "Store", asked: str | None, path: Path, unproved: bool) -> list[str]:
     """Write the table; the line that says so."""
-    from handloom.discover.records.table import B_FILE, table_rows, terms_of, write_table
+    from handloom.discover.records.size_table import B_FILE, table_rows, terms_of, write_table
 
     rows = table_rows(store, asked)
     write_table(rows, path, unproved)

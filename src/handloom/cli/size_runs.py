@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from handloom.cli.time_limit import Tell
     from handloom.discover.loop.start import Discovery
     from handloom.discover.loop.sweep import Sweep
-    from handloom.discover.records.table import Row
+    from handloom.discover.records.size_table import SizeRow
 
 
 def run_sweep(
@@ -44,8 +44,8 @@ def run_sweep(
 def show_sweep(sweep: "Sweep", asked: str | None, as_json: bool, tell: "Tell") -> None:
     """Run all sizes that are left, say of each what it found, and print the table."""
     from handloom.cli.live.discovery import DiscoveryView
+    from handloom.discover.records.size_table import table_rows
     from handloom.discover.records.store import Store
-    from handloom.discover.records.table import table_rows
     from handloom.view.pages.discovery import run_page
 
     folder, left = sweep.folder.path, len(sweep.left)
@@ -80,12 +80,12 @@ def teller(sweep: "Sweep", tell: "Tell") -> "Callable[[Discovery], None]":
     return told
 
 
-def print_table(rows: "list[Row]") -> None:
+def print_table(rows: "list[SizeRow]") -> None:
     """One line per size."""
     from rich.console import Console
     from rich.table import Column, Table
 
-    from handloom.discover.records.table import headings, names_of
+    from handloom.discover.records.size_table import headings, names_of
     from handloom.view.svg.charts import exact
 
     right = [Column(name, justify="right", no_wrap=True) for name in (*headings(rows), "best", "best known")]

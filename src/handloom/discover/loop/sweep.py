@@ -23,8 +23,8 @@ from handloom.discover.loop.setup import Watch, ignore
 from handloom.discover.loop.start import Discovery, PathText, begin, reopen
 from handloom.discover.loop.starts import SMALLER, smaller_starts
 from handloom.discover.problem import Problem
-from handloom.discover.ranges import has_range, names_in, parameters_in
 from handloom.discover.records.store import Store
+from handloom.discover.size_ranges import has_range, names_in, parameters_in
 from handloom.runs import Folder
 from handloom.runs.folder import ABOUT, damaged
 from handloom.tasks.naming import python_file

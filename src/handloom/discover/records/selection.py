@@ -20,8 +20,8 @@ from handloom.core import HandloomError
 from handloom.core.registry import offered
 from handloom.discover.catalogue import PROBLEMS, problem_named
 from handloom.discover.problem import Problem
-from handloom.discover.ranges import has_range, names_in
 from handloom.discover.records.store import Record, Store
+from handloom.discover.size_ranges import has_range, names_in
 
 Asked = Problem | str | None  # a problem, its name, the part of the name before the parameters, its file; None: all
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from handloom.core.files import write_atomically
 from handloom.discover.problem import Problem
 from handloom.discover.records.selection import Asked, problem_names, problem_or_none
+from handloom.discover.records.size_table import SizeRow, headings, names_of, table_rows
 from handloom.discover.records.sources import Published, published
 from handloom.discover.records.store import Record, Store
-from handloom.discover.records.table import Row, headings, names_of, table_rows
 from handloom.view.pages.discovery import against, card, is_wide
 from handloom.view.pages.published import beside_published
 from handloom.view.pages.skeleton import line as text
@@ -39,7 +39,7 @@ def records_page(store: Store, asked: Asked = None) -> str:
     return skeleton(title, "\n".join([head, overview(rows), *parts]), ["enlarge.js"], wide=True)
 
 
-def overview(rows: Sequence[Row]) -> str:
+def overview(rows: Sequence[SizeRow]) -> str:
     """The best of each problem, if there are several."""
     if not rows:
         return "<p>There are no such records.</p>"
@@ -48,7 +48,7 @@ def overview(rows: Sequence[Row]) -> str:
     return table([heads, *cells], "answer")
 
 
-def values(row: Row) -> list[str]:
+def values(row: SizeRow) -> list[str]:
     known = "" if row.best_known is None else exact(row.best_known)
     return [exact(row.best), known, row.status, row.how]
 

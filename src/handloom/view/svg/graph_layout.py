@@ -53,7 +53,7 @@ def turned(turn: Rotation, vertices: int, ends: Array) -> Array:
 
 
 class Circles:
-    """The orbits of a turn as circles: their order from the outermost, and how far each is turned, in half steps."""
+    """The orbits of a turn as circles: their order from the outermost, and the quarters of a step each is turned by."""
 
     def __init__(self, turn: Rotation, step: int) -> None:
         self.turn, self.step = turn, step
@@ -63,7 +63,7 @@ class Circles:
     def places(self, vertices: int) -> Array:
         places, count = np.zeros((vertices, 2)), len(self.order)
         for ring, orbit in enumerate(self.order):
-            around = np.arange(self.turn.fold) * self.step + self.shifts[orbit] / 2
+            around = np.arange(self.turn.fold) * self.step + (self.shifts[orbit] - self.shifts[self.order[0]]) / 4
             angles = tau * around / self.turn.fold
             radius = 1 - 0.8 * ring / count
             places[list(self.turn.orbits[orbit])] = radius * np.stack([np.sin(angles), -np.cos(angles)], 1)
@@ -96,7 +96,7 @@ def choices(circles: Circles) -> Iterator[list[tuple[list[int], list[int]]]]:
     """For each circle all ways to turn it; then all ways to exchange two of them."""
     for orbit in range(1, len(circles.order)):
         order, shifts = circles.order, circles.shifts
-        yield [(order, [*shifts[:orbit], s, *shifts[orbit + 1 :]]) for s in range(2 * circles.turn.fold)]
+        yield [(order, [*shifts[:orbit], s, *shifts[orbit + 1 :]]) for s in range(4 * circles.turn.fold)]
     for i, j in combinations(range(len(circles.order)), 2):
         order = circles.order[:]
         order[i], order[j] = order[j], order[i]

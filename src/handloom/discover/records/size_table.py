@@ -4,7 +4,7 @@ r"""The best records of several sizes as a table: CSV, LaTeX, and the b-file of 
     write_table(rows, "table.tex")
 
     >>> from dataclasses import replace
-    >>> three = Row("p:n=3", {"n": "3"}, 4, 4, None, "search", 1)
+    >>> three = SizeRow("p:n=3", {"n": "3"}, 4, 4, None, "search", 1)
     >>> one, two = (replace(three, parameters={"n": n}, best=b, bound=5) for n, b in (("1", 5), ("2", 4)))
     >>> print(as_b_file([one, two, three]), end="")  # doctest: +ELLIPSIS
     # p: n, and the best score for it; by handloom ...
@@ -33,19 +33,19 @@ from handloom.core import HandloomError
 from handloom.core.files import as_path, write_atomically
 from handloom.core.latex import latex
 from handloom.discover.problem import Number
-from handloom.discover.ranges import parameters_in
 from handloom.discover.records.exporting import best_known_of
 from handloom.discover.records.origin import came_from
 from handloom.discover.records.proofs import proof_of
 from handloom.discover.records.selection import Asked, select
 from handloom.discover.records.store import Store
+from handloom.discover.size_ranges import parameters_in
 
 B_FILE, ENDINGS = ".b.txt", (".csv", ".tex", ".b.txt")
 LEAST_SIZE = re.compile(r"-?[0-9]{1,18}")
 
 
 @dataclass(frozen=True)
-class Row:
+class SizeRow:
     """One size: the best record of the store, and what is known and proved of it."""
 
     problem: str
@@ -71,7 +71,7 @@ class Row:
         return vars(self) | {"status": self.status}
 
 
-def table_rows(store: Store, asked: Asked = None) -> list[Row]:
+def table_rows(store: Store, asked: Asked = None) -> list[SizeRow]:
     """The best record of each problem asked for, in natural order."""
     records = select(store, asked, best=1)
     known = best_known_of(store, records, asked)
@@ -80,7 +80,7 @@ def table_rows(store: Store, asked: Asked = None) -> list[Row]:
     for one in records:
         proof, name = proofs[one.problem], one.problem
         bound = proof["bound"] if proof else None
-        rows.append(Row(name, parameters_of(name), one.score, known[name], bound, came_from(one.origin), one.id))
+        rows.append(SizeRow(name, parameters_of(name), one.score, known[name], bound, came_from(one.origin), one.id))
     return rows
 
 
@@ -94,7 +94,7 @@ def parameters_of(name: str) -> dict[str, str]:
     return {key: value for key, _, value in pieces}
 
 
-def varying(rows: Sequence[Row]) -> list[str]:
+def varying(rows: Sequence[SizeRow]) -> list[str]:
     """The parameters in which the rows differ; of a single row its first. Empty if the rows are of several problems."""
     names = list(rows[0].parameters) if rows else []
     if any(list(row.parameters) != names or base(row) != base(rows[0]) for row in rows):
@@ -102,27 +102,27 @@ def varying(rows: Sequence[Row]) -> list[str]:
     return names[:1] if len(rows) == 1 else [n for n in names if len({row.parameters[n] for row in rows}) > 1]
 
 
-def base(row: Row) -> str:
+def base(row: SizeRow) -> str:
     return row.problem.partition(":")[0]
 
 
-def what_of(rows: Sequence[Row]) -> str:
+def what_of(rows: Sequence[SizeRow]) -> str:
     """What the table is about: the problem, with those parameters that are the same in all rows."""
     fixed = ",".join(f"{key}={value}" for key, value in rows[0].parameters.items() if key not in varying(rows))
     return base(rows[0]) + (f":{fixed}" if fixed else "")
 
 
-def headings(rows: Sequence[Row]) -> list[str]:
+def headings(rows: Sequence[SizeRow]) -> list[str]:
     """What stands over the columns that tell a row's problem."""
     return varying(rows) or ["problem"]
 
 
-def names_of(rows: Sequence[Row], row: Row) -> list[str]:
+def names_of(rows: Sequence[SizeRow], row: SizeRow) -> list[str]:
     """What these columns have for a row."""
     return [row.parameters[name] for name in varying(rows)] or [row.problem]
 
 
-def as_csv(rows: Sequence[Row]) -> str:
+def as_csv(rows: Sequence[SizeRow]) -> str:
     text = io.StringIO()
     out = csv.writer(text, lineterminator="\n")
     out.writerow(["problem", *varying(rows), "best", "best_known", "bound", "status", "how_found", "record"])
@@ -133,7 +133,7 @@ def as_csv(rows: Sequence[Row]) -> str:
     return text.getvalue()
 
 
-def as_latex(rows: Sequence[Row]) -> str:
+def as_latex(rows: Sequence[SizeRow]) -> str:
     """A tabular that needs no package; what is optimal is said in its last column."""
     heads = [f"${name}$" if len(name) == 1 else latex(name) for name in headings(rows)]
     columns = ("r" if varying(rows) else "l") * len(heads)
@@ -150,14 +150,14 @@ def as_latex(rows: Sequence[Row]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def latex_values(row: Row) -> list[str]:
+def latex_values(row: SizeRow) -> list[str]:
     known = "" if row.best_known is None else f"${row.best_known}$"
     sign = r"\le" if row.side == "at most" else r"\ge"
     proof = f"${sign} {row.bound}$" if row.bound is not None and row.status != "optimal" else row.status
     return [f"${row.best}$", known, proof]
 
 
-def as_b_file(rows: Sequence[Row], unproved: bool = False) -> str:
+def as_b_file(rows: Sequence[SizeRow], unproved: bool = False) -> str:
     """Lines of a size and a value; one that is not proved, or no neighbour of the terms before it, is a comment."""
     terms = terms_of(rows, unproved)
     told = (
@@ -174,7 +174,7 @@ def as_b_file(rows: Sequence[Row], unproved: bool = False) -> str:
     return "\n".join(lines) + "\n"
 
 
-def terms_of(rows: Sequence[Row], unproved: bool = False) -> list[int]:
+def terms_of(rows: Sequence[SizeRow], unproved: bool = False) -> list[int]:
     """The consecutive sizes whose values are terms: from the first one that is proved, as far as they are proved."""
     names = varying(rows)
     if len(names) != 1 or any(not LEAST_SIZE.fullmatch(row.parameters[names[0]]) for row in rows):
@@ -186,7 +186,7 @@ def terms_of(rows: Sequence[Row], unproved: bool = False) -> list[int]:
     return [size for i, size in enumerate(sure) if size == sure[0] + i]
 
 
-def as_table(rows: Sequence[Row], name: str, unproved: bool = False) -> str:
+def as_table(rows: Sequence[SizeRow], name: str, unproved: bool = False) -> str:
     """The table in the format that the name of a file asks for."""
     if not rows:
         raise HandloomError(f"there are no records for the table {name}; find some first", ("discover", ""))
@@ -195,7 +195,7 @@ def as_table(rows: Sequence[Row], name: str, unproved: bool = False) -> str:
     return as_csv(rows) if name.lower().endswith(".csv") else as_latex(rows)
 
 
-def write_table(rows: Sequence[Row], path: str | os.PathLike[str], unproved: bool = False) -> Path:
+def write_table(rows: Sequence[SizeRow], path: str | os.PathLike[str], unproved: bool = False) -> Path:
     """Write a table to a .csv, a .tex or a .b.txt file."""
     path = as_path(path)
     if not path.name.lower().endswith(ENDINGS):
