@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handloom.discover import graph, grid, permutation, subsets, word
-from handloom.discover.automorphisms import rotation
+from handloom.discover.automorphisms import find_rotation
 from handloom.view.svg.constructions import construction_drawing, draw_construction
 from handloom.view.svg.drawing import Disc, Drawing, Label, Rect, Segment
 from handloom.view.svg.graph_layout import layout
@@ -127,13 +127,13 @@ def edges_of(one):
 @pytest.mark.parametrize("name", GRAPHS)
 def test_the_symmetry_of_a_known_graph_is_found(name):
     one, fold, orbits, fixed = GRAPHS[name]
-    found = rotation(len(one), edges_of(one))
+    found = find_rotation(len(one), edges_of(one))
     assert (found.fold, len(found.orbits), len(found.fixed)) == (fold, orbits, fixed)
 
 
 def test_frucht_has_no_symmetry_but_the_identity():
     frucht = networkx.frucht_graph()
-    assert rotation(12, edges_of(frucht)) is None
+    assert find_rotation(12, edges_of(frucht)) is None
     assert layout(12, edges_of(frucht)) is None
     discs = [s for s in construction_drawing(graph(12), ()).shapes if isinstance(s, Disc)]
     assert len(discs) == 12
@@ -143,7 +143,7 @@ def test_frucht_has_no_symmetry_but_the_identity():
 def test_what_is_found_is_an_automorphism(vertices, seed):
     rng = random.Random(seed)
     edges = [(u, v) for u in range(vertices) for v in range(u + 1, vertices) if rng.random() < 0.3]
-    found = rotation(vertices, edges)
+    found = find_rotation(vertices, edges)
     if found is None:
         return
     image = {v: orbit[(i + 1) % len(orbit)] for orbit in found.orbits for i, v in enumerate(orbit)}

@@ -1,6 +1,6 @@
 """Automorphisms of a graph: the one that shows most of its symmetry in a drawing.
 
-    >>> turn = rotation(5, [(0, 1), (1, 2), (2, 3), (3, 4), (0, 4)])
+    >>> turn = find_rotation(5, [(0, 1), (1, 2), (2, 3), (3, 4), (0, 4)])
     >>> turn.fold, sorted(map(sorted, turn.orbits)), turn.fixed
     (5, [[0, 1, 2, 3, 4]], ())
 
@@ -35,7 +35,7 @@ class Rotation:
     fixed: tuple[int, ...]
 
 
-def rotation(vertices: int, edges: Iterable[Edge]) -> Rotation | None:
+def find_rotation(vertices: int, edges: Iterable[Edge]) -> Rotation | None:
     """The automorphism with the fewest orbits of one length; None if none is found but the identity."""
     return rotation_of(vertices, tuple(sorted(map(tuple, edges)))) if 2 < vertices <= MOST_VERTICES else None
 

@@ -114,7 +114,7 @@ def hero(name: str, about: Mapping[str, Any], lines: Metrics, problem: Problem, 
     number = f'<span class="score">{exact(best)}</span>' if best is not None else ""
     look, words = against(best, problem.best_known)
     source = f'<p class="soft">Best known: {text(problem.source)}</p>' if problem.source else ""
-    drawn = picture(problem, ranked[0].construction) if ranked else ""
+    drawn = construction_picture(problem, ranked[0].construction) if ranked else ""
     shape = "bare" if not drawn else "across" if is_wide(problem) else ""
     return (
         f'<header class="hero {shape}"><div><p class="eyebrow">handloom discover</p><h1>{text(name)}</h1>'
@@ -268,7 +268,7 @@ def is_wide(problem: Problem) -> bool:
     return space.kind in ("word", "list") or (space.kind == "grid" and len(space.sides) % 2 == 1)
 
 
-def picture(problem: Problem, construction: Any) -> str:
+def construction_picture(problem: Problem, construction: Any) -> str:
     """The construction, to be enlarged by a click; nothing if it is not one of this problem's space."""
     try:
         drawn = svg(problem.space, problem.space.read(construction))
@@ -277,12 +277,14 @@ def picture(problem: Problem, construction: Any) -> str:
     return f'<button class="picture" title="enlarge">{drawn}</button>'
 
 
-def card(problem: Problem, record: RecordLike, best: bool = False) -> str:
+def construction_card(problem: Problem, record: RecordLike, best: bool = False) -> str:
     other = f"<p>{text(record.problem)}</p>" if record.problem != problem.name and problem.name else ""
     told = filter(None, (came_from(record.origin), started_from(record.origin)))
     words = "".join(f"<p>{text(one)}</p>" for one in told) + f"{other}<p>record {text(str(record.id)[:12])}</p>"
     score = f"<p><b>{exact(record.score)}</b></p>"
-    return f'<div class="card{" record" * best}">{score}{words}{picture(problem, record.construction)}</div>'
+    return (
+        f'<div class="card{" record" * best}">{score}{words}{construction_picture(problem, record.construction)}</div>'
+    )
 
 
 def gallery(problem: Problem, ranked: Sequence[RecordLike]) -> str:
@@ -290,7 +292,7 @@ def gallery(problem: Problem, ranked: Sequence[RecordLike]) -> str:
     if not ranked:
         return ""
     more = f" {len(ranked) - MOST_PICTURES:,} more are in the store." if len(ranked) > MOST_PICTURES else ""
-    cards = "".join(card(problem, record) for record in ranked[:MOST_PICTURES])
+    cards = "".join(construction_card(problem, record) for record in ranked[:MOST_PICTURES])
     wide = " across" * is_wide(problem)
     return f'<h2>The best constructions</h2><p>A click enlarges them.{more}</p><div class="cards{wide}">{cards}</div>'
 
@@ -312,7 +314,9 @@ def family(problem: Problem, ranked: Sequence[RecordLike]) -> str:
     if not line:
         return ""
     words = ", ".join(filter(None, [came_from(line[-1].origin), started_from(line[-1].origin)]))
-    cards = [card(problem, record, best=i == 0) for i, record in enumerate(line)] + start_card(problem, line[-1])
+    cards = [construction_card(problem, record, best=i == 0) for i, record in enumerate(line)] + start_card(
+        problem, line[-1]
+    )
     if len(cards) == 1:
         return f"<h2>Where the record comes from</h2><p>{text(words).capitalize()}.</p>"
     if len(cards) > NEAREST + OLDEST + 1:
@@ -332,7 +336,7 @@ def start_card(problem: Problem, record: RecordLike) -> list[str]:
     words = given_start(start) or (
         "a sample of the model" if start.get("from") == "model" else "a construction of the pool"
     )
-    drawn = picture(problem, start.get("construction"))
+    drawn = construction_picture(problem, start.get("construction"))
     return [f'<div class="card"><p><b>{text(start.get("score"))}</b></p><p>{text(words)}</p>{drawn}</div>']
 
 

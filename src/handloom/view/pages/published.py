@@ -36,9 +36,9 @@ def words(ours: Record | None, one: Published) -> str:
 
 
 def card_of(problem: Problem | None, record: Record, title: str, more: str, best: bool = False) -> str:
-    from handloom.view.pages.discovery import picture
+    from handloom.view.pages.discovery import construction_picture
 
-    drawn = picture(problem, record.construction) if problem is not None else ""
+    drawn = construction_picture(problem, record.construction) if problem is not None else ""
     told = f"<p>{more}</p>" if more else ""
     score = f"<p><b>{exact(record.score)}</b></p>"
     return f'<div class="card{" record" * best}">{score}<p>{title}</p>{told}<p>record {record.id}</p>{drawn}</div>'

@@ -15,7 +15,7 @@ from handloom.discover.records.selection import Asked, problem_names, problem_or
 from handloom.discover.records.size_table import SizeRow, headings, names_of, table_rows
 from handloom.discover.records.sources import Published, published
 from handloom.discover.records.store import Record, Store
-from handloom.view.pages.discovery import against, card, is_wide
+from handloom.view.pages.discovery import against, construction_card, is_wide
 from handloom.view.pages.published import beside_published
 from handloom.view.pages.skeleton import line as text
 from handloom.view.pages.skeleton import skeleton, table
@@ -71,7 +71,9 @@ def cards(problem: Problem | None, records: Sequence[Record]) -> str:
     """The best records, drawn."""
     if problem is None:
         return "<p>Name the file of the problem to see them drawn.</p>"
-    drawn = "".join(card(problem, record) for record in records[:SHOWN] if record.score == records[0].score)
+    drawn = "".join(
+        construction_card(problem, record) for record in records[:SHOWN] if record.score == records[0].score
+    )
     return f'<div class="cards{" across" * is_wide(problem)}">{drawn}</div>'
 
 

@@ -19,7 +19,7 @@ from math import gcd, tau
 import numpy as np
 
 from handloom.core.arrays import Array
-from handloom.discover.automorphisms import Edge, Rotation, rotation
+from handloom.discover.automorphisms import Edge, Rotation, find_rotation
 
 CLOSE = 0.045  # of a vertex to an edge that passes it, for a circle of radius 1
 PASSES = 3  # over all circles
@@ -34,7 +34,7 @@ def layout(vertices: int, edges: Sequence[Edge]) -> list[tuple[float, float]] | 
 
 @lru_cache(maxsize=256)
 def layout_of(vertices: int, edges: tuple[Edge, ...]) -> list[tuple[float, float]] | None:
-    turn = rotation(vertices, edges) if edges else None
+    turn = find_rotation(vertices, edges) if edges else None
     if turn is None or (turn.fold > 2 and len(turn.orbits) > MOST_RINGS):
         return None
     ends = np.array(edges)
