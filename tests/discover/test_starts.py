@@ -46,8 +46,10 @@ def test_a_legal_start_from_a_file_is_the_best_at_once_if_nothing_is_better(here
 def test_what_is_found_from_a_start_says_so(here):
     (here / "star.txt").write_text(STAR)
     run = discover("four-cycle-free:n=8", start="star.txt", **SOME)
-    found = found_from(run, "file")
+    itself, *found = found_from(run, "file")
+    assert itself.origin["how"] == "start"
     assert found, "every other search starts from it"
+    assert found[0].parent == itself.id
     start = found[0].origin["start"]
     assert start["file"] == "star.txt"
     assert start["score"] == 7
@@ -107,6 +109,15 @@ def test_in_a_sweep_each_size_starts_from_the_one_before(here):
     assert runs[1].setup.starts[0].about["problem"] == "four-cycle-free:n=6"
     assert runs[2].setup.starts[0].about["problem"] == "four-cycle-free:n=7"
     assert runs[0].best.score <= runs[1].best.score <= runs[2].best.score
+
+
+def test_a_resumed_sweep_still_starts_from_smaller_sizes(here):
+    with begin_sweep("four-cycle-free:n=6..7", ONE | {"start": ["smaller"]}, folder="sweep"):
+        pass
+    output("discover", "--resume", "sweep", cwd=here)
+    starts = [json.loads((here / f"sweep/n={n}/run.json").read_text()).get("starts", []) for n in (6, 7)]
+    assert starts[0] == []
+    assert starts[1][0][1]["problem"] == "four-cycle-free:n=6"
 
 
 def test_a_resumed_run_has_the_starts_that_it_began_with(here):

@@ -37,7 +37,7 @@ def run_sweep(
         sweep = begin_sweep(asked, how, store or "records.sqlite", out)
     else:
         assert folder is not None
-        sweep = reopen_sweep(folder, store, **how)
+        sweep = reopen_sweep(folder, store, **{key: value for key, value in how.items() if key != "start"})
     show_sweep(sweep, asked, as_json, tell)
 
 

@@ -88,16 +88,19 @@ class Ledger:
             self.record(construction, self.pool.canonical(construction), self.origin("greedy", None, 0, 0.0))
 
     def add_starts(self, starts: Sequence[Start]) -> None:
-        """Put what searches will start from into the pool, as far as it is legal; and record what is as good as the
-        best."""
+        """Put what searches will start from into the pool, as far as it is legal; and record the best of it, unless
+        the pool has better."""
         self.given = {start.construction: start.about for start in starts}
-        scored = [(verdict(self.problem, start.construction).score, start) for start in starts]
-        legal = [(score, start) for score, start in scored if score is not None]
-        for score, start in sorted(legal, key=lambda pair: pair[0], reverse=True):
-            member = self.pool.add(start.construction, score, 0)
-            if member is not None and (self.best is None or score >= self.best.score):
-                how = self.origin("start", None, 0, 0.0) | {"start": start.about}
-                self.record(start.construction, member.construction, how)
+        added: list[tuple[Member, Start]] = []
+        for start in starts:
+            score = verdict(self.problem, start.construction).score
+            member = None if score is None else self.pool.add(start.construction, score, 0)
+            added += [(member, start)] if member is not None else []
+        top = self.pool.best()[0].score if added else None
+        for member, start in added:
+            if member.score == top:
+                origin = self.origin("start", None, 0, 0.0) | {"start": start.about}
+                self.record(start.construction, member.construction, origin)
 
     def add(self, outcome: Outcome, attempt: Attempt, how: str, generation: int, seconds: float) -> None:
         """Put the result of an attempt into the pool; if it is as good as the best, into the store too."""

@@ -23,7 +23,7 @@ from handloom.discover.catalogue import problem_named
 from handloom.discover.loop.plan import Plan
 from handloom.discover.loop.setup import Setup, Watch, ignore
 from handloom.discover.loop.start import Discovery, PathText
-from handloom.discover.loop.state import State
+from handloom.discover.loop.state import State, reached
 from handloom.discover.loop.sweep import copied, from_here
 from handloom.discover.problem import Number, Problem
 from handloom.discover.records.store import Store
@@ -160,8 +160,9 @@ def trial_of(
     if run.halted:
         return None
     best = run.best.score if run.best else None
-    reached = best is not None and target is not None and best >= target
-    return SeedTime(plan.seed, reached, round(run.elapsed(), 3), round(time.monotonic() - began, 3), best)
+    return SeedTime(
+        plan.seed, reached(setup, run.state), round(run.elapsed(), 3), round(time.monotonic() - began, 3), best
+    )
 
 
 def begin_targets(
