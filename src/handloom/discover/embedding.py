@@ -28,6 +28,8 @@ def embedded(small: Space, construction: Construction, large: Space) -> list[Con
     if small.kind == "permutation":
         rest = range(small.length, large.length)
         return [(*construction, *rest)] if small.length <= large.length else []
+    if not small.is_subset:
+        return []
     chosen = [small.elements[i] for i in construction]
     ways = grids(small, chosen, large) if small.kind == "grid" else [chosen]
     found = [tuple(sorted(large.index[one] for one in way if one in large.index)) for way in ways]
