@@ -31,7 +31,7 @@ def test_the_curve_is_the_share_of_all_seeds_that_had_reached_the_score():
     assert TIMES.median == 2.5
     assert TimesToTarget("p", 7, None, TIMES.trials[:2]).median == 4.0
     assert TimesToTarget("p", 7, None, TIMES.trials[1:2]).median is None
-    assert str(TIMES) == "p:n=3: 7 reached with 3 of 4 seeds; half of them within 2.5 CPU seconds, the slowest in 4.0"
+    assert str(TIMES) == "p:n=3: 7 reached with 3 of 4 seeds; half of them within 2.5 CPU seconds, the slowest in 4"
 
 
 def test_the_picture_rises_at_each_time_and_ends_at_the_limit():

@@ -43,7 +43,7 @@ def show_targets(targets: "Targets", as_json: bool) -> None:
     folder = targets.folder.path
     with targets, DiscoveryView() as view:
         for trial in targets.run(view):
-            said = f"in {trial.cpu:.1f} CPU seconds" if trial.reached else f"not reached, best {trial.best}"
+            said = f"in {trial.cpu:.3g} CPU seconds" if trial.reached else f"not reached, best {trial.best}"
             view.say(f"seed {trial.seed}, {len(targets.trials)} of {targets.seeds}: {said}")
     times = targets.result
     if times.trials:

@@ -82,8 +82,8 @@ class TimesToTarget:
 
     def __str__(self) -> str:
         count, reached = len(self.trials), len(self.times)
-        half = "" if self.median is None else f"; half of them within {self.median:.1f} CPU seconds"
-        most = f", the slowest in {self.times[-1]:.1f}" if reached else ""
+        half = "" if self.median is None else f"; half of them within {self.median:.3g} CPU seconds"
+        most = f", the slowest in {self.times[-1]:.3g}" if reached else ""
         return f"{self.problem}: {self.target} reached with {reached} of {count} seeds{half}{most}"
 
 
