@@ -71,7 +71,7 @@ def records(
     handloom records --all --export records.json
     handloom records four-cycle-free:n=20 --export best.g6
     handloom records no-three-in-line:n=10 --import by_hand.txt
-    handloom records isosceles:n=16 --import theirs.txt --source "Wagner's talk, 2025"
+    handloom records isosceles:n=16 --import theirs.txt --source "A paper, 2025"
     handloom records isosceles --page records.html
     handloom records my_problem.py --verify
     """
