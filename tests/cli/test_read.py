@@ -72,7 +72,7 @@ def test_a_method_of_ones_own_is_scored(tmp_path):
         (("heads", "hello"), "no attention heads"),
         (("hedas", "search"), "Did you mean 'heads'?"),
         (("paths", "search", "--on", "1 2 x"), "not in the vocabulary"),
-        (("paths", "search", "-o", "p.gif"), "name it .svg or .png"),
+        (("paths", "search", "-o", "p.gif"), "name it .svg, .png, .pdf or .tex"),
         (("patch", "search", "--on", "1 2", "--other", "1 2 3"), "choose inputs with equal numbers of tokens"),
         (("patch", "search", "--on", "1 2", "--other", "1 3", "--sites", "*.zz"), "no site '*.zz'"),
         (("film", "min"), "name the folder of a run"),

@@ -162,7 +162,7 @@ def test_every_kind_can_be_written_as_a_png(space, tmp_path):
 def test_a_file_is_the_svg_and_other_endings_are_refused(tmp_path):
     space = grid(3, 3)
     assert draw_construction(space, (0, 5), tmp_path / "a.svg", "t").read_text() == svg(space, (0, 5), "t") + "\n"
-    with pytest.raises(HandloomError, match=r"name it \.svg or \.png"):
+    with pytest.raises(HandloomError, match=r"name it \.svg, \.png, \.pdf or \.tex"):
         draw_construction(space, (0, 5), tmp_path / "a.gif")
     with pytest.raises(HandloomError, match="there is no folder"):
         draw_construction(space, (0, 5), tmp_path / "missing" / "a.svg")

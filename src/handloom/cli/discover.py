@@ -11,16 +11,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from handloom.cli.options import JsonOption, option, option_parameters, print_json, takes
+from handloom.cli.size_runs import run_sweep
+from handloom.cli.target_runs import run_targets
 
 if TYPE_CHECKING:
     from handloom.cli.live.discovery import DiscoveryView
     from handloom.cli.time_limit import Tell
     from handloom.discover.loop.start import Discovery
 
-PROBLEM_HELP = "A problem with its parameters (isosceles:n=16), or a Python file that defines `problem`."
+PROBLEM_HELP = "A problem with its parameters (isosceles:n=16, or several sizes: n=6..16), or a Python file with one."
 RUN = "Run"
 EACH = 30.0  # seconds of each run that is compared, by default
-NOT_COMPARED = ["seed", "generations", "until", "out", "store", "on", "device", "model"]  # options of single runs
+SINGLE = ["seed", "generations", "store", "start", "on", "device"]  # options that several seeds do not take
+NOT_COMPARED = [*SINGLE, "until", "out", "model"]
 
 
 def loop_settings() -> list[Parameter]:
@@ -44,6 +47,10 @@ def discover(
     out: Annotated[Path | None, option("The run's folder [runs/PROBLEM-1, -2, …].", RUN, metavar="FOLDER")] = None,
     resume: Annotated[Path | None, option("Resume the run in this folder.", RUN, metavar="FOLDER")] = None,
     store: Annotated[Path | None, option("The file of records [records.sqlite].", RUN, metavar="FILE")] = None,
+    start: Annotated[
+        list[str] | None,
+        option("Start from a file, from records, a record's number, or a smaller size.", RUN, "--from", metavar="WHAT"),
+    ] = None,
     on: Annotated[
         str, option("threads, or ray: the workers of a Ray cluster [threads].", RUN, metavar="NAME")
     ] = "threads",
@@ -51,7 +58,9 @@ def discover(
     compare: Annotated[
         bool, option("Run with and without the model, --seconds [30] for each of --seeds.", RUN, "--compare")
     ] = False,
-    seeds: Annotated[int, option("Number of seeds for --compare [5].", RUN, metavar="N", min=2)] = 5,
+    seeds: Annotated[
+        int, option("Seeds for --compare [5]; with --until, the time that each takes.", RUN, metavar="N", min=2)
+    ] = 5,
     as_json: JsonOption = False,
     **choices: Any,
 ) -> None:
@@ -61,7 +70,10 @@ def discover(
     \b
     handloom discover isosceles:n=16 --seconds 20
     handloom discover my_problem.py --minutes 10 --smaller 4
+    handloom discover isosceles:n=6..16 --seconds 20 --from smaller
+    handloom discover isosceles:n=16 --seconds 20 --from mine.txt
     handloom discover no-three-in-line:n=12 --seconds 30 --compare
+    handloom discover isosceles:n=16 --until 28 --seeds 10 --seconds 60
     """
     if problem is None and resume is None:
         list_problems(as_json)
@@ -72,13 +84,19 @@ def discover(
         killable(time_limit or EACH, on, 2 * seeds)
         show_comparison(problem, time_limit or EACH, seeds, choices, as_json)
         return
-    how = {"on": on, "device": device, "seconds": time_limit, "generations": generations, "until": until}
-    how["began"] = begins(on)
-    tell = killable(time_limit, on)
-    if problem is not None:
+    limits = {"seconds": time_limit, "generations": generations, "until": until}
+    how = {"on": on, "device": device, "start": start or [], "began": begins(on), **limits}
+    timed = until is not None and first_given(context, ["seeds"]) is not None
+    tell = killable(time_limit, on, seeds + 1 if timed else 1)
+    if timed or is_kind("targets.json", resume):
+        choices |= {"seconds": time_limit} if time_limit is not None else {}
+        run_targets(problem, resume, until, seeds, out, choices, as_json)
+    elif sweeps(problem, resume):
+        run_sweep(problem, resume, store, out, how | choices, as_json, tell)
+    elif problem is not None:
         show(begun(problem, store, out, how | choices), as_json, tell)
     elif resume is not None:
-        show(reopened(resume, store, how), as_json, tell)
+        show(reopened(resume, store, {key: value for key, value in how.items() if key != "start"}), as_json, tell)
 
 
 def begins(on: str) -> float | None:
@@ -124,12 +142,17 @@ def check_words(
 
     if problem is not None and resume is not None:
         raise HandloomError(f"{problem} and --resume {resume}: a resumed run has its problem; leave one of them out")
-    if resume is not None and (more := first_given(context, [*chosen, "out", "compare", "seeds"])):
+    if resume is not None and (more := first_given(context, [*chosen, "out", "start", "compare", "seeds"])):
         raise HandloomError(f"{more} with --resume: a resumed run keeps the settings it began with; leave it out")
     if compare and (more := first_given(context, NOT_COMPARED)):
         raise HandloomError(f"{more} with --compare: both ways run for --seconds, with --seeds seeds; leave it out")
-    if not compare and (more := first_given(context, ["seeds"])):
-        raise HandloomError(f"{more} is for --compare; --seed gives one run its seed")
+    if not compare and until is None and (more := first_given(context, ["seeds"])):
+        raise HandloomError(f"{more} is for --compare, or --until X; --seed gives one run its seed")
+    timed = not compare and problem is not None and first_given(context, ["seeds"])
+    if timed and (more := first_given(context, SINGLE)):
+        raise HandloomError(f"{more} with --until and --seeds: each seed runs alone until the score; leave it out")
+    if (compare or timed) and problem is not None and sweeps(problem, None):
+        raise HandloomError(f"{problem}: a range of sizes is for a sweep (expected one size here); name one size")
     if until is not None and isnan(until):
         raise HandloomError("--until nan is no score; give a number")
     if not find_spec("numba"):
@@ -151,6 +174,18 @@ def limit(seconds: float | None, minutes: float | None) -> float | None:
     return (seconds or 0.0) + 60 * (minutes or 0.0)
 
 
+def sweeps(problem: str | None, resume: Path | None) -> bool:
+    """Whether several sizes are run, one after the other."""
+    from handloom.discover.size_ranges import has_range
+
+    return has_range(problem) if problem is not None else is_kind("sweep.json", resume)
+
+
+def is_kind(name: str, resume: Path | None) -> bool:
+    """Whether the folder to resume has this file, which tells of what several runs it is."""
+    return resume is not None and (resume / name).is_file()
+
+
 def begun(problem: str, store: Path | None, out: Path | None, how: dict[str, Any]) -> "Discovery":
     from handloom.discover.loop.start import begin
 
@@ -166,14 +201,14 @@ def reopened(folder: Path, store: Path | None, how: dict[str, Any]) -> "Discover
 def show(discovery: "Discovery", as_json: bool, tell: "Tell") -> None:
     """Run it, and show its progress and its result."""
     from handloom.cli.live.discovery import DiscoveryView
-    from handloom.view.pages.discovery import discovery_page
+    from handloom.view.pages.discovery import run_page
 
     folder, store = discovery.folder, discovery.store
     assert folder is not None
     tell(folder=str(folder), made=[str(one) for one in discovery.made], store=str(store.path))
     with DiscoveryView() as view:
         run(discovery, view)
-    page = discovery_page(folder, discovery.problem, discovery.records, folder / "page.html")
+    page = run_page(discovery)
     if as_json:
         print_json(discovery.to_json())
     elif discovery.best is None:

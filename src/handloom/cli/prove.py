@@ -31,21 +31,32 @@ def prove(
     as_json: JsonOption = False,
 ) -> None:
     """Prove an upper bound for a problem, twice, from all its forbidden sets. Where a construction reaches the bound,
-    both are optimal, and `handloom records` says so. Ctrl-C ends it with the bound so far.
+    both are optimal, and `handloom records` says so. Ctrl-C ends it with the bound so far. A range of sizes, such as
+    n=1..6, is proved one by one.
 
     \b
     handloom prove isosceles:n=6
     handloom prove four-cycle-free:n=10 --count
     handloom prove my_problem.py:n=8 --seconds 60
+    handloom prove 'isosceles:n=1..6'
     """
     from handloom.discover.proof import prove
+    from handloom.discover.size_ranges import has_range, names_in
 
-    view = ProofView()
-    try:
-        proof = prove(problem, seconds, count=count, seed=seed, store=store, watch=view)
-    finally:
-        view.close()
-    print_json(proof.to_json()) if as_json else print(proof)
+    proofs = []
+    for name in names_in(problem):
+        view = ProofView()
+        try:
+            proof = prove(name, seconds, count=count, seed=seed, store=store, watch=view)
+        finally:
+            view.close()
+        proofs.append(proof.to_json())
+        if not as_json:
+            print(proof, flush=True)
+        if proof.interrupted:
+            break
+    if as_json:
+        print_json(proofs if has_range(problem) else proofs[0])
     if proof.interrupted:
         raise typer.Exit(130)
 

@@ -19,7 +19,7 @@ ProblemArgument = Annotated[
     typer.Argument(metavar="PROBLEM", help="Only its records: isosceles:n=16, isosceles, my_problem.py."),
 ]
 StoreOption = Annotated[Path, typer.Option("--store", help="The file of records.")]
-PICTURES, EXPORTS = (".png", ".svg"), (".json", ".txt")
+PICTURES, EXPORTS = (".png", ".svg", ".pdf", ".tex"), (".json", ".txt", ".g6", ".sage")
 
 
 def records(
@@ -30,36 +30,60 @@ def records(
         int | None, typer.Option("--best", metavar="N", help="The N best per problem.", min=1, max=10**9)
     ] = None,
     draw: Annotated[
-        Path | None, typer.Option("--draw", help="Draw the best to a .png or .svg file, or each into a folder.")
+        Path | None,
+        typer.Option("--draw", help="Draw the best to a .png, .svg, .pdf or .tex (TikZ) file, or each into a folder."),
     ] = None,
     export: Annotated[
-        Path | None, typer.Option("--export", help="Write them to a .json or .txt file; - is standard output.")
+        Path | None,
+        typer.Option("--export", help="Write them to a .json, .txt, .g6 (graph6) or .sage file; - is standard output."),
     ] = None,
     verify: Annotated[
         bool, typer.Option("--verify", help="Verify all again; exit code 1 if any is not right.")
     ] = False,
     file: Annotated[
-        Path | None, typer.Option("--import", help="Verify and keep the constructions in a .json or text file.")
+        Path | None,
+        typer.Option("--import", help="Verify and keep the constructions in a .json, .txt, .g6 or .sage file."),
     ] = None,
+    source: Annotated[
+        str | None, typer.Option("--source", metavar="TEXT", help="Where what is imported is published: a paper.")
+    ] = None,
+    page: Annotated[
+        Path | None, typer.Option("--page", help="Write a page (.html), with published constructions beside ours.")
+    ] = None,
+    table: Annotated[
+        Path | None, typer.Option("--table", help="Write the best of each size as a .csv, .tex or .b.txt (OEIS) file.")
+    ] = None,
+    unproved: Annotated[
+        bool, typer.Option("--unproved", help="In a .b.txt, take values that are not proved as terms too.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """List the best constructions found; draw, export or verify them, or import others.
 
     A file to import has records as they are exported, or only a construction: as JSON a list of elements or a word; as
-    text a picture of a grid with rows of 0 1 or . #, or one element per line.
+    text a picture of a grid with rows of 0 1 or . #, an adjacency matrix, or one element per line; as graph6 one graph
+    per line; as Sage lists and graphs.
 
     \b
     handloom records
     handloom records isosceles:n=16 --best 3 --draw best.svg
+    handloom records 'isosceles:n=6..16' --table table.tex
     handloom records --all --export records.json
+    handloom records four-cycle-free:n=20 --export best.g6
     handloom records no-three-in-line:n=10 --import by_hand.txt
+    handloom records isosceles:n=16 --import theirs.txt --source "A paper, 2025"
+    handloom records isosceles --page records.html
     handloom records my_problem.py --verify
     """
+    from handloom.core import HandloomError
     from handloom.discover.records import Store, select
 
     if file is not None:
-        import_and_show(file, Store.open(store), problem, as_json)
+        import_and_show(file, Store.open(store), problem, source, as_json)
         return
+    if source is not None:
+        raise HandloomError("--source is for what is imported; name the file with --import")
+    check_ending(page, (".html", ".htm"))
     check_ending(draw, ("", *PICTURES))
     check_ending(export, ("-", *EXPORTS))
     opened = Store.open(store, create=False)
@@ -67,9 +91,13 @@ def records(
     if verify:
         verify_and_show(opened, chosen, problem, as_json)
     done = [*draw_all(chosen, problem, draw)] if draw is not None else []
+    if page is not None:
+        done.append(write_page(opened, problem, page))
+    if table is not None:
+        done += write_rows(opened, problem, table, unproved)
     if export is not None:
         done += export_all(opened, chosen, problem, export)
-    if not (verify or draw or export) or (as_json and not verify and str(export) != "-"):
+    if not (verify or draw or export or table or page) or (as_json and not verify and str(export) != "-"):
         show(opened, chosen, problem, as_json)
     elif done and not as_json:
         print("\n".join(done))
@@ -86,17 +114,20 @@ def check_ending(path: Path | None, endings: tuple[str, ...]) -> None:
 def show(store: "Store", chosen: "list[Record]", asked: str | None, as_json: bool) -> None:
     from handloom.discover.records.exporting import as_objects, best_known_of
     from handloom.discover.records.proofs import proof_of
+    from handloom.discover.records.sources import sources_of
 
     if as_json:
         print_json(as_objects(store, chosen, asked))
     elif chosen:
         proofs = {record.problem: proof_of(store, record.problem) for record in chosen}
-        print_table(chosen, best_known_of(store, chosen, asked), proofs)
+        print_table(chosen, best_known_of(store, chosen, asked), proofs, sources_of(store))
     else:
         print(f"no such records in {store.path} yet")
 
 
-def print_table(chosen: "list[Record]", known: dict[str, Any], proofs: dict[str, Any]) -> None:
+def print_table(
+    chosen: "list[Record]", known: dict[str, Any], proofs: dict[str, Any], sources: dict[int, list[str]]
+) -> None:
     from rich.console import Console
     from rich.table import Column, Table
 
@@ -111,7 +142,8 @@ def print_table(chosen: "list[Record]", known: dict[str, Any], proofs: dict[str,
     for record in chosen:
         known_value = "" if known[record.problem] is None else str(known[record.problem])
         name = record.problem if record.problem.isprintable() else repr(record.problem)
-        how = "; ".join(filter(None, [how_found(record.origin), proved(proofs[record.problem], record.score)]))
+        told = [how_found(record.origin), *sources.get(record.id, []), proved(proofs[record.problem], record.score)]
+        how = "; ".join(filter(None, told))
         table.add_row(name, str(record.score), known_value, how, record.found[:10], str(record.id))
     Console(highlight=False, markup=False).print(table)
 
@@ -178,7 +210,7 @@ def make_folder(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise HandloomError(
-            f"cannot make the folder {path}: {error.strerror}; give a .png, a .svg or a folder"
+            f"cannot make the folder {path}: {error.strerror}; give a .png, .svg, .pdf or .tex, or a folder"
         ) from error
 
 
@@ -193,13 +225,32 @@ def export_all(store: "Store", chosen: "list[Record]", asked: str | None, path: 
     return [f"{path}: {len(chosen)} records"]
 
 
-def import_and_show(file: Path, store: "Store", asked: str | None, as_json: bool) -> None:
+def write_rows(store: "Store", asked: str | None, path: Path, unproved: bool) -> list[str]:
+    """Write the table; the line that says so."""
+    from handloom.discover.records.size_table import B_FILE, table_rows, terms_of, write_table
+
+    rows = table_rows(store, asked)
+    write_table(rows, path, unproved)
+    if not path.name.lower().endswith(B_FILE) or (terms := len(terms_of(rows, unproved))) == len(rows):
+        return [f"{path}: {len(rows)} rows"]
+    first = next(row for row in rows if row.status != "optimal")
+    prove = f"handloom prove {first.problem} may prove one; --unproved makes them terms"
+    return [f"{path}: {terms} terms are proved, {len(rows) - terms} values are comments; {prove}"]
+
+
+def write_page(store: "Store", asked: str | None, path: Path) -> str:
+    from handloom.view.pages.record_list import write_records_page
+
+    return str(write_records_page(store, asked, path))
+
+
+def import_and_show(file: Path, store: "Store", asked: str | None, source: str | None, as_json: bool) -> None:
     from handloom.core import HandloomError
     from handloom.discover.records import import_constructions
     from handloom.discover.records.exporting import as_objects
 
     with SlowProgress("constructions verified") as progress:
-        imported = import_constructions(file, store, asked, progress)
+        imported = import_constructions(file, store, asked, progress, source)
     if as_json:
         print_json(as_objects(store, imported.new, asked))
     elif imported.new or imported.existing:

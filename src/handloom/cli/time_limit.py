@@ -32,6 +32,7 @@ ENOUGH = 1.0  # and then of the processor, for a busy machine may not let it hav
 LATEST = 60.0  # seconds for one that is not in the user's code
 STARTING = 60.0  # for Ray to start, before the time begins to count
 TICK = 0.5  # seconds between two looks
+AGAIN = '"again": true'  # in what a child tells that begins another run, with the same limit
 ENDED = "ended"  # the last line of a child that ends by itself
 COMMANDS = Path(__file__).parent
 CALLER = COMMANDS.parent / "discover" / "problem.py"  # calls the user's functions
@@ -88,6 +89,7 @@ class Watched:
         self.text = ""  # what has come through the pipe
         self.used: float | None = None  # seconds of the processor until it was late
         self.signals: list[int] = []
+        self.whole, self.begun = self.left, 0  # the time of one run; and how many runs it has been given to
         for kind in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(kind) is not signal.SIG_IGN:  # an ignored signal stays ignored
                 signal.signal(kind, self.pass_on)
@@ -125,6 +127,8 @@ class Watched:
             self.text += heard
             if not heard:
                 time.sleep(0.01)
+            if (begun := self.text.count(AGAIN)) > self.begun:  # the next of several runs
+                self.left, self.used, self.begun = self.whole, None, begun
 
     def end_if_stuck(self) -> None:
         """Kill the child if it stays in the user's code, or is very late."""
@@ -161,7 +165,9 @@ class Watched:
 
     def what_is_left(self) -> str:
         """What a user can do with a run that was stopped. Of one that never started nothing is left."""
-        kept = ("metrics.jsonl", "records.jsonl")
+        from handloom.runs.folder import SEVERAL
+
+        kept = ("metrics.jsonl", "records.jsonl", *SEVERAL)
         if not self.told or any((Path(self.told["folder"]) / name).exists() for name in kept):
             return self.how_to_resume()
         from handloom.runs import Folder

@@ -9,7 +9,7 @@ A file defines `problem`, a Problem or a function that makes one (examples/probl
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -64,6 +64,17 @@ def problem_named(name: str | Path, **parameters: Any) -> Problem:
     near = nearest(known, PROBLEMS)
     hint = f"did you mean {near}?" if near else f"there are {', '.join(PROBLEMS)}, or name a file"
     raise HandloomError(f"no problem and no file {shown(known)}; {hint}")
+
+
+def sizes_named(names: Sequence[str]) -> dict[str, Problem]:
+    """Several sizes of one problem by their names. A file is run once for all, so that they share their rules, and
+    these are compiled once."""
+    file = python_file(names[0])
+    if file is None:
+        return {name: problem_named(name) for name in names}
+    make, path = defined(file[0], USERS, True), file[0]
+    texts = {name: (python_file(name) or file)[1] for name in names}
+    return {name: sized_problem(path.stem, make, given(str(path), make, text, {})) for name, text in texts.items()}
 
 
 def sized_problem(name: str, make: Make, values: Mapping[str, Any]) -> Problem:

@@ -6,7 +6,8 @@
     checkpoint.safetensors    weights, AdamW's moments and the position of the run: resuming starts from it
     strings.txt, task.py, problem.py    a copy of the user's own file, if there is one, and the files it imports
 
-learn adds best.safetensors and model-15000.safetensors, discover state.json, records.jsonl and page.html.
+learn adds best.safetensors and model-15000.safetensors, discover state.json, records.jsonl and page.html. A folder of
+several runs of discover has sweep.json or targets.json instead of run.json.
 
 Every file is written beside its place and moved there, so a killed run still has its last whole checkpoint. Each file
 holds a digest of its contents; the digest in run.json also covers the copies of the user's files. Damaged files raise
@@ -48,7 +49,8 @@ TASK_COPY, STRINGS_COPY = COPIES  # names of the copy of the user's file: in a r
 PROBLEM_COPY = "problem.py"  # and in a run of discover
 COPIED = (TASK_COPY, STRINGS_COPY, PROBLEM_COPY)
 FIRST = {LOCK, ABOUT, *COPIED}  # files that exist before the first checkpoint
-OURS = ["*.safetensors", "*.jsonl", ABOUT, "state.json", "page.html", "events.out.tfevents.*", *COPIED]
+SEVERAL = ("sweep.json", "targets.json")  # in a folder of several runs of discover
+OURS = ["*.safetensors", "*.jsonl", ABOUT, "state.json", *SEVERAL, "page.html", "events.out.tfevents.*", *COPIED]
 
 
 class Lock:
@@ -166,7 +168,7 @@ class Folder:
 
     def read_json(self, name: str) -> dict[str, Any]:
         """Read a JSON object and check its digest."""
-        path = self.open(self.path).path / name
+        path = (self.open(self.path) if name == ABOUT else self).path / name
         try:
             return unsealed(parse_json(path.read_text("utf-8")), self.copies() if name == ABOUT else {})
         except (OSError, ValueError, TypeError) as error:

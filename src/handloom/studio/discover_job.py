@@ -13,7 +13,7 @@ from handloom.discover.loop.start import Discovery, begin, reopen
 from handloom.discover.problem import Number
 from handloom.studio.allowed import check_problem, check_run
 from handloom.studio.worker import Halt, Pace, Spec, Tell, choices_of, words
-from handloom.view.pages.discovery import discovery_page
+from handloom.view.pages.discovery import run_page
 
 LIMITS = ("seconds", "until", "generations")
 
@@ -60,8 +60,7 @@ def search(discovery: Discovery, title: str, tell: Tell, halt: Halt) -> None:
     halt.calls(discovery.state.halt)
     discovery.run(watching)
     watching.tell_news()
-    assert discovery.folder is not None
-    page = discovery_page(discovery.folder, discovery.problem, discovery.records, discovery.folder / "page.html")
+    page = run_page(discovery)
     result = discovery.to_json() | {"page": page, "store": discovery.store.path}
     tell("done", halted=discovery.halted, text=discovery.sentence(), **result)
 

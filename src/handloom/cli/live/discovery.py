@@ -40,6 +40,13 @@ class DiscoveryView:
         if self.live is not None:
             self.live.stop()
 
+    def say(self, text: str) -> None:
+        """A line that stays."""
+        if self.live is None:
+            print(text, file=sys.stderr, flush=True)
+        else:
+            self.live.console.print(text, markup=False, highlight=False, soft_wrap=True)
+
     def __call__(self, progress: DiscoveryReport) -> None:
         waited = time.monotonic() - self.last
         if self.live is not None:

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from handloom.core import HandloomError
-from handloom.discover.problem import Number, Problem
+from handloom.discover.loop.starts import Start
+from handloom.discover.problem import Number, Problem, verdict
 from handloom.discover.records.store import Find, NotLegal, Record, Store, key_of, wrong
 from handloom.discover.search.attempts import Attempt, Outcome
 from handloom.discover.search.canonical import form_of
@@ -86,6 +87,7 @@ class Ledger:
         self.records: list[Record] = []
         self.best: Record | None = None
         self.best_under: dict[str, Number] = {}  # the best score under each symmetry
+        self.given: dict[Construction, dict[str, Any]] = {}  # what searches start from, and what each is
         self.waiting: list[Find] = []  # as good as the best, to be stored together
 
     @property
@@ -99,6 +101,22 @@ class Ledger:
             origin = self.origin("greedy", None, 0, 0.0)
             self.waiting.append(Find(construction, origin, self.pool.canonical(construction)))
             self.settle()
+
+    def add_starts(self, starts: Sequence[Start]) -> None:
+        """Put what searches will start from into the pool, as far as it is legal; and record the best of it, unless
+        the pool has better."""
+        self.given = {start.construction: start.about for start in starts}
+        added: list[tuple[Member, Start]] = []
+        for start in starts:
+            score = verdict(self.problem, start.construction).score
+            member = None if score is None else self.pool.add(start.construction, score, 0)
+            added += [(member, start)] if member is not None else []
+        top = self.pool.best()[0].score if added else None
+        for member, start in added:
+            if member.score == top:
+                origin = self.origin("start", None, 0, 0.0) | {"start": start.about}
+                self.waiting.append(Find(start.construction, origin, member.construction))
+        self.settle()
 
     def add(self, outcome: Outcome, attempt: Attempt, how: str, generation: int, seconds: float) -> None:
         """Put the result of an attempt into the pool; if it is as good as the best, into the store too."""
@@ -135,6 +153,7 @@ class Ledger:
         """What a search started from, for the origin of its result; the parent is the record of the start, if any."""
         shown = self.problem.space.shown(start)
         about = {"from": source, "score": outcome.before, "legal": outcome.legal, "construction": shown}
+        about |= self.given.get(start, {})
         return {"start": about, "parent": self.number_of(start)}
 
     def number_of(self, construction: Construction) -> int | None:

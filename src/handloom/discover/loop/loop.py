@@ -40,6 +40,7 @@ def run(setup: Setup, state: State) -> None:
     ):
         state.clock.since = setup.now() if setup.began is None else setup.began
         state.ledger.add_greedy(lambda: over(setup, state))
+        state.ledger.add_starts(setup.starts)
         show_progress(setup, state, "preparing", 0.0)
         while not over(setup, state) and (setup.generations is None or state.generation < setup.generations):
             state.lines.append(one_generation(setup, state, executor))

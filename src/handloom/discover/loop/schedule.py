@@ -13,14 +13,17 @@ NEAR = 0.9  # if it has not led to this share of the best score
 
 
 def next_attempt(setup: Setup, state: State, from_pool: bool) -> Attempt:
-    """The symmetries in turn, but every other time one that did best, or a start from the pool; the lengths for each
-    follow Luby's sequence."""
+    """The symmetries in turn, but every other time one that did best, or a start from the pool, or in the first
+    generation one of the starts that are given; the lengths for each follow Luby's sequence."""
     seed = next_seed(setup, state)
+    if setup.starts and not state.generation and state.number % 2:
+        chosen = setup.starts[state.number // 2 % len(setup.starts)].construction
+        return Attempt(ANY if state.number % 4 == 1 else NONE, seed, length(setup, state, "start"), chosen)
     if from_pool and state.number % 2 and state.ledger.pool.members:
         members = state.ledger.pool.best()
-        chosen = members[int(np.random.default_rng(seed).integers(len(members)))]
+        member = members[int(np.random.default_rng(seed).integers(len(members)))]
         symmetry = ANY if state.number % 4 == 1 else NONE  # keep its symmetry, or break it
-        return Attempt(symmetry, seed, length(setup, state, "pool"), chosen.construction)
+        return Attempt(symmetry, seed, length(setup, state, "pool"), member.construction)
     some = promising(setup, state, 1.0 if state.number % 4 < 2 else NEAR) or setup.symmetries
     symmetry = some[state.number // 4 % len(some)]
     return Attempt(symmetry, seed, length(setup, state, symmetry))

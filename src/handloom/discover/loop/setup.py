@@ -10,6 +10,7 @@ from handloom.core.errors import shown
 from handloom.discover.loop.executors import WORKERS
 from handloom.discover.loop.plan import AUTO, Plan
 from handloom.discover.loop.report import DiscoveryReport
+from handloom.discover.loop.starts import Start
 from handloom.discover.problem import Number, Problem
 from handloom.discover.records.store import Store
 from handloom.discover.search.attempts import symmetry_names
@@ -38,6 +39,7 @@ class Setup:
     now: Callable[[], float] = time.monotonic  # the clock
     began: float | None = None  # by this clock; by default, when the workers are ready
     watch: Watch = ignore
+    starts: tuple[Start, ...] = ()  # what searches of the first generation start from, besides nothing
 
     def __post_init__(self) -> None:
         check_device(self.device)

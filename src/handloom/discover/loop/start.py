@@ -23,6 +23,7 @@ from handloom.discover.loop.ledger import RECORDS
 from handloom.discover.loop.loop import run
 from handloom.discover.loop.plan import Plan
 from handloom.discover.loop.setup import Setup, Watch, ignore
+from handloom.discover.loop.starts import Start, starts_from
 from handloom.discover.loop.state import STATE, Line, State, restored
 from handloom.discover.model.torchrun import join
 from handloom.discover.problem import Problem
@@ -165,6 +166,7 @@ def discover(
     folder: PathText | bool | None = None,
     on: str = "threads",
     device: str = "cpu",
+    start: str | Sequence[str] = (),
     watch: Watch = ignore,
     **plan: Any,
 ) -> Discovery:
@@ -173,7 +175,7 @@ def discover(
     records.sqlite in the current folder; with folder=True the run also has a folder under runs/, from which it can be
     resumed. `on` is threads or ray, `device` is where the model trains. `watch` is called with a DiscoveryReport
     several times per second; watch=print shows them. The other options, with their defaults:"""
-    where: dict[str, Any] = {"store": store, "folder": folder, "on": on, "device": device}
+    where: dict[str, Any] = {"store": store, "folder": folder, "on": on, "device": device, "start": start}
     return begin(problem, seconds=seconds, generations=generations, until=until, **where, **plan).run(watch)
 
 
@@ -191,15 +193,19 @@ def begin(
     on: str = "threads",
     device: str = "cpu",
     began: float | None = None,
+    asked: str | None = None,
+    start: str | Sequence[str] = (),
     **plan: Any,
 ) -> Discovery:
     """A new run, not yet started. With folder=True its folder is the next free one under runs/; without a folder only
-    the records are kept."""
+    the records are kept. `asked` is the name by which a Problem is found again when the run is resumed."""
     join()
+    known, opened = problem_named(problem) if isinstance(problem, str) else problem, Store.open(store)
     setup = Setup(
-        problem=problem_named(problem) if isinstance(problem, str) else problem,
+        problem=known,
         plan=Plan.from_json(plan),
-        store=Store.open(store),
+        store=opened,
+        starts=tuple(starts_from(known, [start] if isinstance(start, str) else start, opened)),
         seconds=seconds,
         generations=generations,
         until=until,
@@ -209,7 +215,7 @@ def begin(
     )
     if folder is None or folder is False:
         return Discovery(setup, State.new(setup))
-    name = problem if isinstance(problem, str) else None
+    name = problem if isinstance(problem, str) else asked
     made = Folder.create(None if folder is True else Path(folder), name or "run")
     try:
         setup = replace(setup, folder=made)
@@ -228,6 +234,7 @@ def write_about(setup: Setup, folder: Folder, name: str | None) -> None:
         "settings": setup.plan.to_json(),
         "seed": setup.plan.seed,
         "store": str(setup.store.path.absolute()),
+        **({"starts": [start.to_json() for start in setup.starts]} if setup.starts else {}),
     }
     if name and (file := python_file(name)):
         path, parameters = file
@@ -258,6 +265,7 @@ def reopen(
         problem=replace(problem_named(asked), name=about["problem"]),
         plan=Plan.from_json(about["settings"]),
         store=Store.open(store or about["store"]),
+        starts=tuple(map(Start.from_json, about.get("starts", []))),
         folder=kept,
         on=on,
         device=device,

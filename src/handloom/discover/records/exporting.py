@@ -1,4 +1,4 @@
-"""Records written to files, as JSON or as text.
+"""Records written to files, as JSON, text, graph6 or Sage.
 
 export_records(store, select(store), "records.json")
 """
@@ -10,9 +10,10 @@ from typing import Any
 
 from handloom.core.files import as_path, write_atomically
 from handloom.discover.problem import Number
-from handloom.discover.records.exchange import as_object, as_paragraph
+from handloom.discover.records.exchange import as_graph6, as_object, as_paragraph, as_sage_file
 from handloom.discover.records.proofs import proof_of
 from handloom.discover.records.selection import Asked, by_problem, problem_or_none
+from handloom.discover.records.sources import sources_of
 from handloom.discover.records.store import Record, Store
 
 
@@ -25,9 +26,12 @@ def best_known_of(store: Store, records: Sequence[Record], asked: Asked = None) 
 def as_objects(store: Store, records: Sequence[Record], asked: Asked = None) -> list[dict[str, Any]]:
     """Records for JSON, with the best known values of their problems."""
     known = best_known_of(store, records, asked)
-    proofs = {name: proof_of(store, name) for name in known}
+    proofs, sources = {name: proof_of(store, name) for name in known}, sources_of(store)
     return [
-        as_object(record) | {"best_known": known[record.problem]} | bound_in(proofs[record.problem], record)
+        as_object(record)
+        | {"best_known": known[record.problem]}
+        | bound_in(proofs[record.problem], record)
+        | ({"sources": sources[record.id]} if record.id in sources else {})
         for record in records
     ]
 
@@ -41,15 +45,19 @@ def bound_in(proof: dict[str, Any] | None, record: Record) -> dict[str, Any]:
 
 
 def as_file_text(store: Store, records: Sequence[Record], ending: str = ".json", asked: Asked = None) -> str:
-    """Records as the text of a .json or .txt file, which `import_constructions` reads."""
-    if ending.lower() != ".txt":
+    """Records as the text of a .json, .txt, .g6 or .sage file, which `import_constructions` reads."""
+    if ending.lower() not in (".txt", ".g6", ".sage"):
         return "[\n" + ",\n".join(map(json.dumps, as_objects(store, records, asked))) + "\n]\n"
     problems = {name: problem_or_none(name, asked) for name, _ in by_problem(records)}
     spaces = {name: problem.space if problem else None for name, problem in problems.items()}
+    if ending.lower() == ".sage":
+        return as_sage_file([(record, spaces[record.problem]) for record in records])
+    if ending.lower() == ".g6":
+        return "".join(as_graph6(record, spaces[record.problem]) + "\n" for record in records)
     return "\n".join(as_paragraph(record, spaces[record.problem]) for record in records)
 
 
 def export_records(store: Store, records: Sequence[Record], path: str | os.PathLike[str], asked: Asked = None) -> None:
-    """Write records to a .json or .txt file."""
+    """Write records to a .json, .txt, .g6 or .sage file."""
     path = as_path(path)
     write_atomically(path, as_file_text(store, records, path.suffix, asked).encode())

@@ -5,7 +5,7 @@ import_constructions("by_hand.txt", store, "no-three-in-line:n=10")
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from handloom.discover.catalogue import problem_named
 from handloom.discover.problem import Problem
 from handloom.discover.records.exchange import constructions, written_in
 from handloom.discover.records.selection import Asked, is_asked, problem_of
+from handloom.discover.records.sources import checked_source, keep_source
 from handloom.discover.records.store import Find, NotLegal, Record, Store
 from handloom.discover.spaces import Construction
 
@@ -44,15 +45,21 @@ class Offer:
     problem: Problem
     construction: Construction
     origin: dict[str, Any]
+    sources: list[str] = field(default_factory=list)
 
 
 def import_constructions(
-    path: str | os.PathLike[str], store: Store, asked: Asked = None, progress: Progress = lambda done, most: None
+    path: str | os.PathLike[str],
+    store: Store,
+    asked: Asked = None,
+    progress: Progress = lambda done, most: None,
+    source: str | None = None,
 ) -> Imported:
     """Verify the constructions in a file and keep those that are legal. A file that cannot be read to its end raises
-    an error, and nothing of it is kept."""
+    an error, and nothing of it is kept. `source` is where they are published; a JSON file may also say so itself."""
     from handloom.discover.search.canonical import form_of  # Numba takes a second to load
 
+    given = [checked_source(source)] if source is not None else []
     offers = offers_in(as_path(path), asked)
     problems = {offer.problem.name: offer.problem for offer in offers}
     form = {name: form_of(problem) for name, problem in problems.items()}
@@ -63,9 +70,21 @@ def import_constructions(
         progress(len(kept), len(offers))
         finds = [Find(one.construction, one.origin, form[problem.name](one.construction)) for one in some]
         kept += store.add_all(problem, finds)
+        keep_sources(store, problem, list(zip(some, finds, kept[-len(some) :], strict=True)), given)
     refused = [f"number {number}, of {one}" for number, one in enumerate(kept, 1) if isinstance(one, NotLegal)]
     new = [one for one in kept if isinstance(one, Record)]
     return Imported(new, len(kept) - len(new) - len(refused), refused)
+
+
+def keep_sources(
+    store: Store, problem: Problem, added: Sequence[tuple[Offer, Find, Record | NotLegal | None]], given: list[str]
+) -> None:
+    """Keep where the legal ones are published, those too that the store had already."""
+    for offer, find, record in added:
+        sources = [] if isinstance(record, NotLegal) else given + offer.sources
+        for source in sources:
+            key = offer.construction if find.key is None else find.key
+            keep_source(store, record if isinstance(record, Record) else store.find(problem, key), source)
 
 
 def together(offers: Sequence[Offer]) -> Iterator[tuple[Problem, list[Offer]]]:
@@ -108,7 +127,8 @@ def offers_in(path: Path, asked: Asked) -> list[Offer]:
         except HandloomError as error:
             raise HandloomError(f"{path}, number {len(offers) + 1}: {error}") from error
         origin = ORIGIN | {"file": path.name, "said": written.origin}
-        offers += [Offer(problem, construction, origin) for construction in found]
+        sources = list(map(checked_source, written.sources))
+        offers += [Offer(problem, construction, origin, sources) for construction in found]
     if not offers:
         raise HandloomError(f"there is no construction in {path}")
     return offers

@@ -14,7 +14,8 @@ def came_from(origin: Mapping[str, Any] | None) -> str:
     """
     if not origin:
         return ""
-    words = [str(origin.get("how") or "unknown")]
+    how = str(origin.get("how") or "unknown")
+    words = ["the start that was given" if how == "start" else how]
     if origin.get("symmetry") not in (None, "", "none"):
         words.append(str(origin["symmetry"]))
     if isinstance(generation := origin.get("generation"), int) and (generation or words[0] == "model"):
@@ -33,6 +34,8 @@ def started_from(origin: Mapping[str, Any] | None) -> str:
     'from a sample of the model, 17 before the search'
     >>> started_from({"how": "search", "start": {"from": "pool", "score": 26}, "parent": 12})
     'from record 12'
+    >>> started_from({"how": "search", "start": {"from": "smaller", "problem": "isosceles:n=15", "record": 9}})
+    'from record 9 of isosceles:n=15'
     >>> started_from({"how": "search"})  # written by a version that did not record it
     'from a start that was not recorded'
     """
@@ -43,8 +46,26 @@ def started_from(origin: Mapping[str, Any] | None) -> str:
         return "from nothing"
     if not isinstance(start, Mapping):
         return "from a start that was not recorded"
+    if (words := given_start(start)) is not None:
+        return words
     if origin.get("parent") is not None:
         return f"from record {origin['parent']}"
     if start.get("from") == "model":
         return f"from a sample of the model, {start.get('score')} before the search"
     return f"from a construction of score {start.get('score')} in the pool"
+
+
+def given_start(start: Mapping[str, Any]) -> str | None:
+    """What the user had a search start from; None for a start that the run found itself.
+
+    >>> given_start({"from": "file", "file": "mine.txt"})
+    'from mine.txt'
+    """
+    match start.get("from"):
+        case "file":
+            return f"from {start.get('file')}"
+        case "records":
+            return f"from record {start.get('record')}"
+        case "smaller":
+            return f"from record {start.get('record')} of {start.get('problem')}"
+    return None

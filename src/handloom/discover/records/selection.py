@@ -4,6 +4,7 @@
     select(store, "isosceles:n=16")    # of one problem, the best first
     select(store, "isosceles", 1)      # the best of each of its sizes
     select(store, "my_problem.py")     # of all sizes of a problem of one's own
+    select(store, "isosceles:n=6..16") # of some of its sizes
 
 A store names problems, but no file is run because a store names it: the Python file of a problem must be given.
 """
@@ -20,6 +21,7 @@ from handloom.core.registry import offered
 from handloom.discover.catalogue import PROBLEMS, problem_named
 from handloom.discover.problem import Problem
 from handloom.discover.records.store import Record, Store
+from handloom.discover.size_ranges import has_range, names_in
 
 Asked = Problem | str | None  # a problem, its name, the part of the name before the parameters, its file; None: all
 
@@ -50,10 +52,24 @@ def select(store: Store, asked: Asked = None, best: int | None = None) -> list[R
 
 def problem_names(store: Store, asked: Asked = None) -> list[str]:
     """The full names of the problems asked for, in natural order; of one without records, its name."""
+    if isinstance(asked, str) and has_range(asked):
+        sizes, there = [full_name(name) for name in names_in(asked)], set(store.problems())
+        return [name for name in sizes if name in there] or sizes
     stored = [name for name in store.problems() if is_asked(name, asked)]
     if not stored and asked is not None:
         return [asked.name if isinstance(asked, Problem) else problem_named(asked).name]
     return sorted(stored, key=in_natural_order)
+
+
+def full_name(name: str) -> str:
+    """A problem's name with all its parameters; as it is written if it is in a store, and its file is not here."""
+    try:
+        return problem_named(name).name
+    except HandloomError:
+        known = name.partition(":")[0]
+        if known in PROBLEMS or known.endswith(".py"):
+            raise
+        return name
 
 
 def is_asked(name: str, asked: Asked) -> bool:

@@ -8,7 +8,7 @@ from handloom.core import HandloomError
 from handloom.core.files import write_atomically
 
 FORMATS = (".png", ".svg", ".pdf")
-STYLE = {"svg.hashsalt": "handloom", "svg.fonttype": "path", "text.parse_math": False}
+STYLE = {"svg.hashsalt": "handloom", "svg.fonttype": "path", "pdf.fonttype": 42, "text.parse_math": False}
 
 
 def check_format(path: Path) -> None:

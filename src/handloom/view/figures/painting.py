@@ -1,4 +1,4 @@
-"""A drawing as a file: SVG, or PNG, for which Matplotlib paints the same shapes.
+"""A drawing as a file: SVG; TikZ; or PNG and PDF, for which Matplotlib paints the same shapes.
 
 write_drawing(construction_drawing(space, construction), Path("best.png"), "isosceles:n=16, 28 points")
 """
@@ -26,8 +26,9 @@ from handloom.view.svg.drawing import (
     printable,
     titled,
 )
+from handloom.view.svg.tikz import as_tikz
 
-ENDINGS = (".svg", ".png")
+ENDINGS, PAINTED = (".svg", ".png", ".pdf", ".tex"), (".png", ".pdf")
 UNITS = 80  # to an inch
 POINTS = 72 / UNITS  # points to a unit
 
@@ -36,21 +37,22 @@ def check_drawable(path: Path) -> None:
     """Raise an error at once if a drawing could not be written there."""
     check_place(path)
     if path.suffix.lower() not in ENDINGS:
-        raise HandloomError(f"{path}: not a kind of picture that is drawn here; name it {' or '.join(ENDINGS)}")
-    if path.suffix.lower() == ".png":
+        raise HandloomError(f"{path}: not a kind of picture that is drawn here; name it .svg, .png, .pdf or .tex")
+    if path.suffix.lower() in PAINTED:
         matplotlib_parts()
 
 
 def write_drawing(drawing: Drawing, path: Path, title: str = "") -> None:
-    """Write the drawing to a .svg or a .png file."""
+    """Write the drawing to a .svg, .png, .pdf or .tex file."""
     check_drawable(path)
-    if path.suffix.lower() == ".png":
-        write_png(drawing, path, title)
+    if path.suffix.lower() in PAINTED:
+        write_painted(drawing, path, title)
     else:
-        write_atomically(path, (as_svg(drawing, title) + "\n").encode())
+        text = as_tikz(drawing, title) if path.suffix.lower() == ".tex" else as_svg(drawing, title)
+        write_atomically(path, (text + "\n").encode())
 
 
-def write_png(drawing: Drawing, path: Path, title: str = "") -> None:
+def write_painted(drawing: Drawing, path: Path, title: str = "") -> None:
     whole = titled(drawing, title)
     figure_class, styles = matplotlib_parts()
     with styles(STYLE), warnings.catch_warnings():

@@ -10,19 +10,24 @@ import json
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from handloom.core import HandloomError
 from handloom.core.files import write_atomically
 from handloom.discover.problem import Problem
-from handloom.discover.records.origin import came_from, started_from
+from handloom.discover.records.origin import came_from, given_start, started_from
+from handloom.discover.records.sources import published
 from handloom.runs import Folder
+from handloom.view.pages.published import beside_published
 from handloom.view.pages.skeleton import line as text
 from handloom.view.pages.skeleton import skeleton, table
 from handloom.view.svg.charts import LEFT, RIGHT, WIDE, Curve, chart, exact, finite, measured, short_number
 from handloom.view.svg.constructions import svg
 from handloom.view.svg.drawing import as_svg
 from handloom.view.svg.histograms import Bins, bins_for, histogram, thumbnail
+
+if TYPE_CHECKING:
+    from handloom.discover.loop.start import Discovery
 
 MOST_PICTURES, MOST_SMALL = 24, 16
 NEAREST, OLDEST = 12, 4  # of a long family tree
@@ -56,10 +61,17 @@ class RecordLike(Protocol):
 Metrics = Sequence[Mapping[str, Any]]  # the lines of metrics.jsonl
 
 
-def discovery_page(folder: Path, problem: Problem, records: Sequence[RecordLike], out: Path) -> Path:
-    """Write the page of a run, all or nothing."""
+def run_page(run: "Discovery") -> Path:
+    """Write the page of a run that has a folder, into it."""
+    assert run.folder is not None
+    beside = beside_published(run.problem, run.best, published(run.store, run.problem.name), is_wide(run.problem))
+    return discovery_page(run.folder, run.problem, run.records, run.folder / "page.html", beside)
+
+
+def discovery_page(folder: Path, problem: Problem, records: Sequence[RecordLike], out: Path, beside: str = "") -> Path:
+    """Write the page of a run, all or nothing. `beside` is what it has of published constructions."""
     about, lines = about_and_lines(Path(folder))
-    write_atomically(Path(out), as_page(about, lines, problem, records).encode())
+    write_atomically(Path(out), as_page(about, lines, problem, records, beside).encode())
     return Path(out)
 
 
@@ -79,7 +91,9 @@ def checked(stats: Any) -> dict[str, Any] | None:
     return stats | {"histogram": stats["histogram"] if isinstance(stats.get("histogram"), dict) else {}}
 
 
-def as_page(about: Mapping[str, Any], lines: Metrics, problem: Problem, records: Sequence[RecordLike]) -> str:
+def as_page(
+    about: Mapping[str, Any], lines: Metrics, problem: Problem, records: Sequence[RecordLike], beside: str = ""
+) -> str:
     """The page as text."""
     name = str(about.get("problem") or problem)
     ranked = sorted(records, key=lambda record: -problem.merit(record.score))
@@ -87,6 +101,7 @@ def as_page(about: Mapping[str, Any], lines: Metrics, problem: Problem, records:
         hero(name, about, lines, problem, ranked),
         curves(lines, problem.minimise),
         histograms(lines, problem.best_known),
+        beside,
         gallery(problem, ranked),
         family(problem, ranked),
         settings(about),
@@ -103,7 +118,7 @@ def hero(name: str, about: Mapping[str, Any], lines: Metrics, problem: Problem, 
     number = f'<span class="score">{exact(best)}</span>' if best is not None else ""
     look, words = against(best, problem.best_known, problem.minimise)
     source = f'<p class="soft">Best known: {text(problem.source)}</p>' if problem.source else ""
-    drawn = picture(problem, ranked[0].construction) if ranked else ""
+    drawn = construction_picture(problem, ranked[0].construction) if ranked else ""
     shape = "bare" if not drawn else "across" if is_wide(problem) else ""
     return (
         f'<header class="hero {shape}"><div><p class="eyebrow">handloom discover</p><h1>{text(name)}</h1>'
@@ -260,7 +275,7 @@ def is_wide(problem: Problem) -> bool:
     return space.kind in ("word", "list") or (space.kind == "grid" and len(space.sides) % 2 == 1)
 
 
-def picture(problem: Problem, construction: Any) -> str:
+def construction_picture(problem: Problem, construction: Any) -> str:
     """The construction, to be enlarged by a click; nothing if it is not one of this problem's space."""
     try:
         drawn = svg(problem.space, problem.space.read(construction))
@@ -269,12 +284,14 @@ def picture(problem: Problem, construction: Any) -> str:
     return f'<button class="picture" title="enlarge">{drawn}</button>'
 
 
-def card(problem: Problem, record: RecordLike, best: bool = False) -> str:
+def construction_card(problem: Problem, record: RecordLike, best: bool = False) -> str:
     other = f"<p>{text(record.problem)}</p>" if record.problem != problem.name and problem.name else ""
     told = filter(None, (came_from(record.origin), started_from(record.origin)))
     words = "".join(f"<p>{text(one)}</p>" for one in told) + f"{other}<p>record {text(str(record.id)[:12])}</p>"
     score = f"<p><b>{exact(record.score)}</b></p>"
-    return f'<div class="card{" record" * best}">{score}{words}{picture(problem, record.construction)}</div>'
+    return (
+        f'<div class="card{" record" * best}">{score}{words}{construction_picture(problem, record.construction)}</div>'
+    )
 
 
 def gallery(problem: Problem, ranked: Sequence[RecordLike]) -> str:
@@ -282,7 +299,7 @@ def gallery(problem: Problem, ranked: Sequence[RecordLike]) -> str:
     if not ranked:
         return ""
     more = f" {len(ranked) - MOST_PICTURES:,} more are in the store." if len(ranked) > MOST_PICTURES else ""
-    cards = "".join(card(problem, record) for record in ranked[:MOST_PICTURES])
+    cards = "".join(construction_card(problem, record) for record in ranked[:MOST_PICTURES])
     wide = " across" * is_wide(problem)
     return f'<h2>The best constructions</h2><p>A click enlarges them.{more}</p><div class="cards{wide}">{cards}</div>'
 
@@ -304,7 +321,9 @@ def family(problem: Problem, ranked: Sequence[RecordLike]) -> str:
     if not line:
         return ""
     words = ", ".join(filter(None, [came_from(line[-1].origin), started_from(line[-1].origin)]))
-    cards = [card(problem, record, best=i == 0) for i, record in enumerate(line)] + start_card(problem, line[-1])
+    cards = [construction_card(problem, record, best=i == 0) for i, record in enumerate(line)] + start_card(
+        problem, line[-1]
+    )
     if len(cards) == 1:
         return f"<h2>Where the record comes from</h2><p>{text(words).capitalize()}.</p>"
     if len(cards) > NEAREST + OLDEST + 1:
@@ -319,11 +338,13 @@ def family(problem: Problem, ranked: Sequence[RecordLike]) -> str:
 def start_card(problem: Problem, record: RecordLike) -> list[str]:
     """A card of what a record's search began with, if that is known, and something."""
     start = record.origin.get("start") if record.origin else None
-    if not isinstance(start, Mapping):
+    if not isinstance(start, Mapping) or "construction" not in start:
         return []
-    words = "a sample of the model" if start.get("from") == "model" else "a construction of the pool"
-    drawn = picture(problem, start.get("construction"))
-    return [f'<div class="card"><p><b>{text(start.get("score"))}</b></p><p>{words}</p>{drawn}</div>']
+    words = given_start(start) or (
+        "a sample of the model" if start.get("from") == "model" else "a construction of the pool"
+    )
+    drawn = construction_picture(problem, start.get("construction"))
+    return [f'<div class="card"><p><b>{text(start.get("score"))}</b></p><p>{text(words)}</p>{drawn}</div>']
 
 
 def settings(about: Mapping[str, Any]) -> str:

@@ -4,15 +4,16 @@
 
 A grid is drawn as the array that a score function receives: the first coordinate counts rows from above, the second
 columns. With more coordinates there are grids in a grid, in turn side by side and below each other: {0, 1, 2}⁶ comes
-out as 27 × 27. A permutation is its matrix, a graph a circle of vertices, a set of whole numbers a ruler. Set systems,
-codes and matrices are tables (construction_tables.py); points and cyclic groups are in construction_points.py.
+out as 27 × 27. A permutation is its matrix, a set of whole numbers a ruler. The vertices of a graph are on circles, by
+the orbits of a symmetry that it has (graph_layout.py). Set systems, codes and matrices are tables
+(construction_tables.py); points and cyclic groups are in construction_points.py.
 """
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
+from itertools import combinations, product
 from pathlib import Path
 
 from handloom.discover.spaces import Construction, Space
@@ -20,6 +21,7 @@ from handloom.view.figures.painting import write_drawing
 from handloom.view.svg.construction_points import cycle_drawing, point_drawing
 from handloom.view.svg.construction_tables import code_drawing, matrix_drawing, net, set_drawing
 from handloom.view.svg.drawing import Disc, Drawing, Label, Rect, Segment, Shape, as_svg
+from handloom.view.svg.graph_layout import layout
 
 MARGIN = 12
 MOST_WIDE = 600  # of a grid
@@ -31,7 +33,7 @@ def svg(space: Space, construction: Construction, title: str = "") -> str:
 
 
 def draw_construction(space: Space, construction: Construction, path: str | Path, title: str = "") -> Path:
-    """Write the picture to a .svg or a .png file."""
+    """Write the picture to a .svg, .png, .pdf or .tex (TikZ) file."""
     write_drawing(construction_drawing(space, construction), Path(path), title)
     return Path(path)
 
@@ -53,7 +55,7 @@ def construction_drawing(space: Space, construction: Construction) -> Drawing:
         case "permutation":
             return grid_drawing((space.length, space.length), list(enumerate(construction)))
         case "graph":
-            return circle_drawing(space.sides[0], [space.elements[i] for i in construction])
+            return graph_drawing(space.sides[0], [space.elements[i] for i in construction])
         case "word":
             return word_drawing(space, construction)
         case _ if all(isinstance(element, int) for element in space.elements):
@@ -131,6 +133,24 @@ def grid_drawing(sides: tuple[int, ...], points: Iterable[tuple[int, ...]]) -> D
         row, column = nest.place(point)
         shapes.append(Disc(*at(row + 0.5, column + 0.5), radius, "chosen", str(point)))
     return Drawing(2 * MARGIN + cell * columns, top + MARGIN + cell * rows, tuple(shapes))
+
+
+def graph_drawing(vertices: int, edges: list[tuple[int, int]]) -> Drawing:
+    """A graph on circles that show a symmetry of it; without one, on a single circle."""
+    places = layout(vertices, edges)
+    if places is None:
+        return circle_drawing(vertices, edges)
+    radius = max(90.0, min(300.0, 10.0 * vertices))
+    room = radius + MARGIN + 10
+    at = [(room + radius * x, room + radius * y) for x, y in places]
+    nearest = min(math.dist(a, b) for a, b in combinations(at, 2))
+    dot = max(1.5, min(9.0, 0.36 * nearest))
+    width = max(0.5, min(1.8, 90 / max(1, len(edges))))
+    shapes: list[Shape] = [Segment(*at[u], *at[v], "chosen-line", f"{u}, {v}", width) for u, v in edges]
+    shapes += [Disc(*place, dot, "vertex", str(v)) for v, place in enumerate(at)]
+    if dot > 6.5:
+        shapes += [Label(*place, str(v), "on-light", size=8.5) for v, place in enumerate(at)]
+    return Drawing(2 * room, 2 * room, tuple(shapes))
 
 
 def circle_drawing(vertices: int, edges: list[tuple[int, int]]) -> Drawing:
