@@ -11,7 +11,8 @@
 
 `forbidden` is a rule, a list of rules, or a list of sets of elements. A rule is a function of one to five elements,
 which it gets in the order of the space; where it returns True they may not all be chosen. The search compiles rules by
-Numba. `verdict` calls them as plain Python, on exact whole numbers, and then the problem's own `check`, if it has one.
+Numba. `verdict` calls them as plain Python, on exact whole numbers, or as what is proven to compute the same
+(exhaustive.py); and then the problem's own `check`, if it has one.
 
 The score is the number of chosen elements, if no function for it is given.
 """
@@ -20,7 +21,6 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import combinations
 from typing import Any, NamedTuple
 
 from handloom.core import HandloomError
@@ -117,14 +117,16 @@ class Verdict(NamedTuple):
 
 
 def verdict(problem: Problem, construction: Construction) -> Verdict:
-    """Verify a construction exactly. Nothing of the search is used: no tables, nothing compiled."""
+    """Verify a construction exactly. Nothing of the search is used, no tables; nothing is compiled but a rule with
+    millions of sets to look at, where that is proven to be the same (exhaustive.py)."""
+    from handloom.discover.exhaustive import first_forbidden
+
     space = problem.space
     chosen = [space.elements[i] for i in construction]
     with in_users_code(str(problem)):
         for rule in problem.rules:
-            for some in combinations(chosen, arity(rule)):
-                if rule(*some):
-                    return Verdict(None, f"{', '.join(map(str, some))} is forbidden")
+            if some := first_forbidden(problem, rule, construction):
+                return Verdict(None, f"{', '.join(map(str, some))} is forbidden")
         there = set(chosen)
         for some in problem.sets:
             if there.issuperset(some):
