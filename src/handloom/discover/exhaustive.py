@@ -59,11 +59,13 @@ def by_compiled(problem: Problem, rule: Rule, construction: Sequence[int]) -> tu
     import numpy as np
 
     from handloom.discover.search.compiling import compiled, coordinates
+    from handloom.discover.search.kept import kept
 
-    test, rows = compiled(problem, rule), coordinates(problem.space)[list(construction)]
+    finding = kept(find_from(), compiled(problem, rule))
+    rows = coordinates(problem.space)[list(construction)]
     found, size = np.zeros(5, np.int64), arity(rule)
     for a in range(len(rows)):  # one after the other, so that Ctrl-C is heard
-        if find_from()(test, size, rows, a, found):
+        if finding(size, rows, a, found):
             places = found[[0, 1, 2, 3, 4][: size - 1] + [4]]
             return tuple(problem.space.elements[construction[place]] for place in places)
     return None

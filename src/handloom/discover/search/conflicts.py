@@ -18,6 +18,7 @@ from handloom.core.arrays import Array
 from handloom.discover.problem import Problem, arity
 from handloom.discover.search.compiling import Test, compiled, coordinates, kernel
 from handloom.discover.search.enumeration import forbidden_sets
+from handloom.discover.search.kept import kept
 from handloom.discover.search.result import Stop, never_stop
 from handloom.discover.search.symmetry import Orbits
 from handloom.discover.search.triples import TableLimits, in_any_order, mark_within, table_of_triples
@@ -53,11 +54,12 @@ def conflicts(
     rows = [listed_sets(problem, orbits)]
     for size, rule, test in tests:
         if size == 1:
-            never[[of[a] for a in range(len(of)) if test(xy, a, a, a, a, a)]] = True
+            kept(mark_single, test)(xy, of, never)
         elif size == 2:
-            mark_pairs(test, xy, of, apart)
+            kept(mark_pairs, test)(xy, of, apart)
         elif size == 3:
-            mark_within(in_any_order(test), xy, np.concatenate(orbits.members), np.cumsum([0, *orbits.weights]), apart)
+            starts = np.cumsum([0, *orbits.weights])
+            kept(mark_within, in_any_order(test))(xy, np.concatenate(orbits.members), starts, apart)
         else:
             rows.append(of[forbidden_sets(problem, rule, stop, limits)])
     if stop():
@@ -121,6 +123,14 @@ def incidence(sets: Array, never: Array, apart: Array) -> tuple[Array, Array, Ar
     order = np.argsort(orbit, kind="stable")
     starts = np.concatenate([[0], np.cumsum(np.bincount(orbit, minlength=len(never)))])
     return sets, starts, row[order]
+
+
+@kernel()
+def mark_single(test: Test, xy: Array, of: Array, never: Array) -> None:
+    """Mark the orbits of elements that a rule of one element forbids."""
+    for a in range(len(of)):
+        if test(xy, a, a, a, a, a):
+            never[of[a]] = True
 
 
 @kernel()

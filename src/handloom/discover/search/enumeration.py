@@ -22,6 +22,7 @@ import numpy as np
 from handloom.core.arrays import Array
 from handloom.discover.problem import Problem, Rule, arity
 from handloom.discover.search.compiling import Test, compiled, coordinates, kernel
+from handloom.discover.search.kept import kept
 from handloom.discover.search.result import Stop
 from handloom.discover.search.triples import TableLimits, TooLarge, on_all_cores
 from handloom.discover.spaces import Space, graph
@@ -81,7 +82,7 @@ def tried(problem: Problem, rule: Rule, axes: Sequence[int], stop: Stop, limits:
     count = len(space.elements)
     if calls(space, size, axes) > limits.tried // LONGER:
         raise TooLarge(f"{count:,} elements have too many sets of {size}")
-    test, xy = compiled(problem, rule), coordinates(space)
+    trying, xy = kept(try_sets, compiled(problem, rule)), coordinates(space)
     touched = np.zeros(count, np.int64)  # for each element a bit for each side
     for bit, axis in enumerate(axes):
         touched |= (xy[:, axis] == xy[:, axis].min()) << bit
@@ -91,7 +92,7 @@ def tried(problem: Problem, rule: Rule, axes: Sequence[int], stop: Stop, limits:
 
     def found_in(number: int) -> Array:
         none = np.zeros((0, size), np.int32)
-        found: Array = none if stop() else try_sets(test, size, xy, touched, *those, *parts[number], limits.sets)
+        found: Array = none if stop() else trying(size, xy, touched, *those, *parts[number], limits.sets)
         return found
 
     made, total = [np.zeros((0, size), np.int32)], 0
