@@ -1,8 +1,9 @@
 """Every few of the chosen elements put to a rule, for the verifier: is one of these sets forbidden?
 
 Up to MOST_PLAIN sets the rule is called as plain Python. Of 460 points there are 1.8 billion sets of four, for which
-that would take a quarter of an hour. Then the rule is compiled, on one condition: its tracing (tracing.py) shows that it
-computes with nothing but whole numbers, none of which leaves 64 bits, so that compiled code computes what Python does.
+that would take a quarter of an hour. Then the rule is compiled, on one condition: its tracing (tracing.py) shows that
+it computes with nothing but whole numbers, none of which leaves 64 bits, so that compiled code computes what Python
+does.
 Beside it the plain rule is called for SAMPLE of the sets, and for the forbidden one that was found.
 
 Nothing of the search is used but what compiles a rule. Without that condition everything is plain Python.
@@ -66,7 +67,7 @@ def by_compiled(problem: Problem, rule: Rule, construction: Sequence[int]) -> tu
     found, size = np.zeros(5, np.int64), arity(rule)
     for a in range(len(rows)):  # one after the other, so that Ctrl-C is heard
         if finding(size, rows, a, found):
-            places = found[[0, 1, 2, 3, 4][: size - 1] + [4]]
+            places = found[[*range(size - 1), 4]]
             return tuple(problem.space.elements[construction[place]] for place in places)
     return None
 

@@ -73,12 +73,13 @@ class Annealer:
         self.conflict = conflict_of(problem) if subset else nothing
         moves = (self.conflict, flip_some, undo_flips) if subset else (self.conflict, move, restore)
         climbed = problem.guide or problem.score
+        self.kernels = (fast(climbed), *moves)
         self.note: str | None = None
         nowhere: tuple[Any, ...] = (self.begin(0, ()), np.ones(1, np.int64), 0, 0, HOT)  # no steps: only compile
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # Numba's about a user's code
-                self.walk = kept(walk, fast(climbed), *moves)
+                self.walk = kept(walk, *self.kernels)
                 self.walk(*nowhere)
         except Exception as error:  # Numba raises many kinds
             self.note = f"the score runs as plain Python; Numba cannot compile it: {numba_error(error)}"

@@ -13,7 +13,7 @@ The number of calls is known before, and limited; so is the number of forbidden 
 
 import threading
 from collections.abc import Iterator, Sequence
-from itertools import chain, combinations, product
+from itertools import chain, combinations, pairwise, product
 from math import ceil, comb, prod
 from weakref import WeakKeyDictionary
 
@@ -124,7 +124,11 @@ def candidates(touched: Array, masks: int) -> tuple[Array, Array, Array]:
     """For each set of sides the elements that touch them all, and how many; and where those begin that come after each
     element."""
     count = len(touched)
-    last, ends, after = np.zeros((masks, count), np.int64), np.zeros(masks, np.int64), np.zeros((masks, count), np.int64)
+    last, ends, after = (
+        np.zeros((masks, count), np.int64),
+        np.zeros(masks, np.int64),
+        np.zeros((masks, count), np.int64),
+    )
     for mask in range(masks):
         those = np.flatnonzero(touched & mask == mask)
         last[mask, : len(those)], ends[mask] = those, len(those)
@@ -136,7 +140,7 @@ def parts_from(a: int, count: int, size: int) -> Iterator[tuple[int, int, int]]:
     """The first element with ranges for the second, none of which takes long."""
     pieces = min(count - a, ceil(comb(count - a - 1, size - 1) / AT_ONCE))
     ends = [a + 1 + (count - a - 1) * piece // max(1, pieces) for piece in range(pieces + 1)]
-    yield from ((a, begin, end) for begin, end in zip(ends[:-1], ends[1:], strict=True))
+    yield from ((a, begin, end) for begin, end in pairwise(ends))
 
 
 @kernel()

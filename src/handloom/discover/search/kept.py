@@ -2,9 +2,9 @@
 
     marked = kept(mark_pairs, test)    # marked(xy, of, apart) is mark_pairs(test, xy, of, apart)
 
-Numba keeps no code of a kernel that takes a function. Here a kernel is kept with the functions that it is given, under a
-digest of everything that the code is made of: the bytecode of all functions that are called, their constants, defaults,
-closures and the globals that they read. Whatever has a part that cannot be digested is compiled anew in each run.
+Numba keeps no code of a kernel that takes a function. Here a kernel is kept with the functions that it is given, under
+a digest of everything that the code is made of: the bytecode of all functions that are called, their constants,
+defaults, closures and the globals that they read. What has a part that cannot be digested is compiled in each run.
 """
 
 import hashlib
@@ -68,7 +68,10 @@ def kept(inner: Any, *functions: Callable[..., Any]) -> Callable[..., Any]:
     given = [f"function_{number}" for number in range(len(functions))]
     # Numba takes the address of a function that is passed on among *rest, so the call is written out
     text = f"lambda {', '.join(rest)}: inner({', '.join([*given, *rest])})"
-    call = eval(compile(text, __file__, "eval"), {"__name__": __name__, "inner": inner, **dict(zip(given, functions, strict=True))})
+    call = eval(
+        compile(text, __file__, "eval"),
+        {"__name__": __name__, "inner": inner, **dict(zip(given, functions, strict=True))},
+    )
     whole: Any = kernel()(call)
     with suppress(NoDigest, RuntimeError):  # Numba's where there is no place for a cache
         whole._cache = KeptByDigest(call, digest_of(whole))
