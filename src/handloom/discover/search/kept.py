@@ -19,7 +19,7 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core import caching
 from numba.core.dispatcher import Dispatcher
 
 from handloom.discover.search.compiling import kernel, names_in
@@ -34,13 +34,17 @@ class NoDigest(Exception):
     """Something cannot be digested."""
 
 
-class KeptByDigest(FunctionCache):  # type: ignore[misc]
+Cache: Any = caching.FunctionCache
+CacheFile: Any = caching.IndexDataCacheFile
+
+
+class KeptByDigest(Cache):  # type: ignore[misc]
     """Numba's cache, with a file for each digest: two runs at once do not write into each other's."""
 
     def __init__(self, function: FunctionType, digest: str) -> None:
         super().__init__(function)
         locator = self._impl.locator
-        self._cache_file = IndexDataCacheFile(self._cache_path, f"rule-{digest}", locator.get_source_stamp())
+        self._cache_file = CacheFile(self._cache_path, f"rule-{digest}", locator.get_source_stamp())
         # Numba keeps no code with addresses in it. The only ones here are of the functions that are given: they are
         # called by what their types say, and the address is passed on but never read.
         self._impl.check_cachable = lambda made: not made.lifted
