@@ -52,8 +52,14 @@ class KeptByDigest(Cache):  # type: ignore[misc]
     def _index_key(self, signature: Any, codegen: Any) -> Any:
         return signature, codegen.magic_tuple()
 
+    def load_overload(self, signature: Any, context: Any) -> Any:
+        try:
+            return super().load_overload(signature, context)
+        except Exception:  # of a damaged file; then it is compiled anew
+            return None
+
     def save_overload(self, signature: Any, data: Any) -> None:
-        with suppress(OSError):
+        with suppress(Exception):  # of Numba's, for what it cannot write
             super().save_overload(signature, data)
             prune(Path(self._cache_path))
 
