@@ -75,7 +75,7 @@ def by_compiled(problem: Problem, rule: Rule, construction: Sequence[int]) -> tu
 @lru_cache(maxsize=1)
 def find_from() -> Any:
     """The loop over the sets with one first element, compiled."""
-    from numba import njit
+    from handloom.discover.search.compiling import kernel
 
     def find(test: Any, size: int, rows: Array, a: int, found: Array) -> bool:
         count = len(rows)
@@ -92,4 +92,4 @@ def find_from() -> Any:
                                 return True
         return False
 
-    return njit(nogil=True, no_cfunc_wrapper=True)(find)
+    return kernel()(find)
