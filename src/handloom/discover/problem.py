@@ -11,7 +11,8 @@
 
 `forbidden` is a rule, a list of rules, or a list of sets of elements. A rule is a function of one to five elements,
 which it gets in the order of the space; where it returns True they may not all be chosen. The search compiles rules by
-Numba. `verdict` calls them as plain Python, on exact whole numbers, and then the problem's own `check`, if it has one.
+Numba. `verdict` calls them as plain Python, on exact whole numbers, or as what is proven to compute the same
+(exhaustive.py); and then the problem's own `check`, if it has one.
 
 The score is the number of chosen elements, if no function for it is given. It is to be large, or with `minimise=True`
 small. Then `required` may list sets of elements, each of which must contain a chosen one: a cover, a dominating set, a
@@ -28,7 +29,6 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import combinations
 from typing import Any, NamedTuple
 
 from handloom.core import HandloomError
@@ -215,19 +215,21 @@ class Verdict(NamedTuple):
 
 
 def verdict(problem: Problem, construction: Construction) -> Verdict:
-    """Verify a construction exactly. Nothing of the search is used: no tables, nothing compiled."""
+    """Verify a construction exactly. Nothing of the search is used, no tables; nothing is compiled but a rule with
+    millions of sets to look at, where that is proven to be the same (exhaustive.py)."""
+    from handloom.discover.exhaustive import first_forbidden
+
     space = problem.space
-    chosen, given = space.seen(construction), [space.arguments[i] for i in construction]
+    chosen = space.seen(construction)
 
     def names(elements: Iterable[Element]) -> str:
         return ", ".join(map(space.name, elements))
 
     with in_users_code(str(problem)):
         for rule in problem.rules:
-            for some in combinations(given, arity(rule)):
-                if rule(*some):
-                    bad = (space.elements[space.arguments.index(one)] for one in some)
-                    return Verdict(None, f"{names(bad)} is forbidden")
+            if some := first_forbidden(problem, rule, construction):
+                bad = (space.elements[space.arguments.index(one)] for one in some)
+                return Verdict(None, f"{names(bad)} is forbidden")
         there = set(chosen)
         for listed in problem.sets:
             if there.issuperset(listed):

@@ -25,6 +25,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ from handloom.core.checks import is_number
 from handloom.core.errors import in_users_code, shown, told
 from handloom.discover.problem import Number, Problem, arity, exact_score, score_argument
 from handloom.discover.search.compiling import fast, kernel, numba_error
+from handloom.discover.search.kept import kept
 from handloom.discover.search.moves import (
     Chosen,
     Walker,
@@ -71,8 +73,6 @@ class Annealer:
         self.tables = tables(problem) if subset else ()
         self.conflict = conflict_of(problem) if subset else nothing
         moves = (self.conflict, flip_some, undo_flips) if subset else (self.conflict, move, restore)
-        compiled_walk: Any = walk
-        self.walk = compiled_walk
         self.sign = -1 if problem.minimise else 1  # what is climbed is the score or minus the score
         climbed = problem.guide or problem.score
         if problem.minimise:
@@ -83,10 +83,12 @@ class Annealer:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # Numba's about a user's code
-                self.walk(*self.kernels, *nowhere)
+                self.walk = kept(walk, *self.kernels)
+                self.walk(*nowhere)
         except Exception as error:  # Numba raises many kinds
             self.note = f"the score runs as plain Python; Numba cannot compile it: {numba_error(error)}"
-            self.walk, self.kernels = compiled_walk.py_func, (plain(climbed), *moves)
+            compiled_walk: Any = walk
+            self.walk = partial(compiled_walk.py_func, plain(climbed), *moves)
 
     def run(self, seed: int, steps: int, start: Construction | None = None, stop: Stop = never_stop) -> SearchResult:
         """The best of that many steps. `stop` is called about twenty times per second."""
@@ -124,7 +126,7 @@ class Annealer:
         """Walk from one step to another; step −1 scores the start."""
         try:
             with np.errstate(all="ignore"):
-                reached = self.walk(*self.kernels, state, ends, first, last, heat)
+                reached = self.walk(state, ends, first, last, heat)
         except Exception as error:
             self.call_plainly(state.flat)
             raise self.explained(state, error) from error

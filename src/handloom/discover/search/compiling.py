@@ -68,10 +68,12 @@ CALLS: dict[int, Callable[[Any, Any], Callable[..., Any]]] = {
 
 def compiled(problem: Problem, rule: Rule) -> Test:
     """The rule for Numba; compiled once for all symmetries and sizes that share it."""
+    from handloom.discover.search.kept import kept
+
     xy = coordinates(problem.space)
     test = for_width(rule, xy.shape[1] if isinstance(problem.space.arguments[0], tuple) else 0)
     try:
-        test(xy, *[min(i, len(xy) - 1) for i in range(5)])
+        kept(ask, test)(xy, *[min(i, len(xy) - 1) for i in range(5)])
     except (NumbaError, ValueError) as error:
         if not isinstance(error, NumbaError) and "Numba" not in str(error):  # raised by the rule itself
             raise
@@ -81,6 +83,12 @@ def compiled(problem: Problem, rule: Rule) -> Test:
     except ArithmeticError:  # for elements that are not distinct, which the search never passes
         pass
     return test
+
+
+@kernel()
+def ask(test: Test, xy: Array, a: int, b: int, c: int, d: int, e: int) -> bool:
+    """Ask a rule once."""
+    return test(xy, a, b, c, d, e)
 
 
 @lru_cache(maxsize=64)

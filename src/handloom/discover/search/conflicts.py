@@ -10,7 +10,6 @@ A set that contains a smaller forbidden one is left out.
 """
 
 from itertools import combinations
-from math import comb
 from typing import NamedTuple
 
 import numpy as np
@@ -18,19 +17,13 @@ import numpy as np
 from handloom.core.arrays import Array
 from handloom.discover.problem import Problem, arity
 from handloom.discover.search.compiling import Test, compiled, coordinates, kernel
+from handloom.discover.search.enumeration import forbidden_sets
+from handloom.discover.search.kept import kept
 from handloom.discover.search.result import Stop, never_stop
 from handloom.discover.search.symmetry import Orbits
-from handloom.discover.search.triples import (
-    TableLimits,
-    TooLarge,
-    in_any_order,
-    mark_within,
-    on_all_cores,
-    table_of_triples,
-)
+from handloom.discover.search.triples import TableLimits, in_any_order, mark_within, table_of_triples
 
 MANY = 2_000  # orbits above which listed triples are kept as sets
-LONGER = 8  # a rule of four or five elements takes this many times as long as one of three
 
 
 class Conflicts(NamedTuple):
@@ -54,20 +47,21 @@ def conflicts(
     problem: Problem, orbits: Orbits, stop: Stop = never_stop, limits: TableLimits = DEFAULT
 ) -> Conflicts | None:
     """The tables for a problem under a symmetry; None if `stop` says so."""
-    tests = [(arity(rule), compiled(problem, rule)) for rule in problem.rules]
+    tests = [(arity(rule), rule, compiled(problem, rule)) for rule in problem.rules]
     xy, of = coordinates(problem.space) if tests else np.zeros((1, 1), np.int64), orbits.of
     count = len(orbits.members)
     never, apart = np.zeros(count, np.bool_), np.zeros((count, count), np.bool_)
     rows = [listed_sets(problem, orbits)]
-    for size, test in tests:
+    for size, rule, test in tests:
         if size == 1:
-            never[[of[a] for a in range(len(of)) if test(xy, a, a, a, a, a)]] = True
+            kept(mark_single, test)(xy, of, never)
         elif size == 2:
-            mark_pairs(test, xy, of, apart)
+            kept(mark_pairs, test)(xy, of, apart)
         elif size == 3:
-            mark_within(in_any_order(test), xy, np.concatenate(orbits.members), np.cumsum([0, *orbits.weights]), apart)
+            starts = np.cumsum([0, *orbits.weights])
+            kept(mark_within, in_any_order(test))(xy, np.concatenate(orbits.members), starts, apart)
         else:
-            rows.append(tried_sets(test, size, xy, of, stop, limits))
+            rows.append(of[forbidden_sets(problem, rule, stop, limits)])
     if stop():
         return None
     sets = distinct(rows, count)
@@ -76,7 +70,7 @@ def conflicts(
     apart[sets[sizes == 2, 0], sets[sizes == 2, 1]] = apart[sets[sizes == 2, 1], sets[sizes == 2, 0]] = True
     never |= apart.diagonal()
     apart[never] = apart[:, never] = False
-    rules_of_three = [test for size, test in tests if size == 3]
+    rules_of_three = [test for size, _, test in tests if size == 3]
     # The table has an entry for any two orbits; few triples do not need it.
     least = 3 if count > MANY and not rules_of_three else 4
     listed = sets[(sizes == 3) & (sizes < least), :3]
@@ -132,47 +126,17 @@ def incidence(sets: Array, never: Array, apart: Array) -> tuple[Array, Array, Ar
 
 
 @kernel()
+def mark_single(test: Test, xy: Array, of: Array, never: Array) -> None:
+    """Mark the orbits of elements that a rule of one element forbids."""
+    for a in range(len(of)):
+        if test(xy, a, a, a, a, a):
+            never[of[a]] = True
+
+
+@kernel()
 def mark_pairs(test: Test, xy: Array, of: Array, apart: Array) -> None:
     """Mark the orbits that a rule of two elements keeps apart; one apart from itself is forbidden."""
     for a in range(len(of)):
         for b in range(a + 1, len(of)):
             if test(xy, a, b, b, b, b):
                 apart[of[a], of[b]] = apart[of[b], of[a]] = True
-
-
-@kernel()
-def try_sets(test: Test, size: int, xy: Array, of: Array, a: int, out: Array) -> int:
-    """Write the forbidden sets of four or five elements that start with `a`, as far as there is room; their number."""
-    found = 0
-    for b in range(a + 1, len(of)):
-        for c in range(b + 1, len(of)):
-            for d in range(c + 1, len(of)):
-                for e in range(d + 1 if size == 5 else d, len(of) if size == 5 else d + 1):
-                    if test(xy, a, b, c, d, e):
-                        if found < len(out):
-                            out[found] = (of[a], of[b], of[c], of[d], of[e])
-                        found += 1
-    return found
-
-
-def tried_sets(test: Test, size: int, xy: Array, of: Array, stop: Stop, limits: TableLimits) -> Array:
-    """All forbidden sets of four or five elements, as rows of orbits; fewer if `stop` says so."""
-    if comb(len(of), size) > limits.tried // LONGER:
-        raise TooLarge(f"{len(of):,} elements have too many sets of {size}")
-    too_many = f"more than {limits.sets:,} sets of {size} are forbidden"
-
-    def sets_from(a: int) -> Array:
-        out = np.empty((0, 5), np.int32)
-        while not stop() and (found := try_sets(test, size, xy, of, a, out)) > len(out):
-            if found > limits.sets:
-                raise TooLarge(too_many)
-            out = np.empty((found, 5), np.int32)
-        return out
-
-    made, total = list[Array](), 0
-    for out in on_all_cores(sets_from, list(range(len(of)))):  # in order: the same sets are too many on every machine
-        made.append(out)
-        total += len(out)
-        if total > limits.sets:
-            raise TooLarge(too_many)
-    return np.concatenate(made).astype(np.int64)
