@@ -11,7 +11,7 @@ setup: .venv/.ready
 		{ echo "handloom needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)"; exit 2; }
 	@echo "Setting up .venv (a few minutes the first time) ..."
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[learn,view,board,discover,cluster,share,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[learn,view,board,discover,prove,cluster,share,dev]'
 	@touch $@
 
 tour: setup        ## what handloom can do

@@ -18,7 +18,7 @@ from handloom.discover import Problem, copies, graph, grid, subsets, verdict
 from handloom.discover.catalogue import problem_named
 from handloom.discover.records.store import Store
 
-pytest.importorskip("ortools", reason="NO ortools: nothing of `handloom prove` is tested; `make proofs` has it")
+pytest.importorskip("ortools", reason="NO ortools: nothing of `handloom prove` is tested; `make setup` installs it")
 
 from handloom.discover.proof import proving
 from handloom.discover.proof.counting import automorphisms
