@@ -78,8 +78,9 @@ web/node_modules/.ready: web/package-lock.json
 browser:           ## Chromium and its driver, for the tests of pages; on Debian, as root
 	@command -v chromium chromedriver > /dev/null || { apt-get update -qq && apt-get install -y -qq chromium chromium-driver; }
 
-docs: setup        ## the pictures, and docs/ as a site that works offline: open site/index.html
+docs: setup        ## the pictures, the tables of records, and docs/ as a site that works offline: open site/index.html
 	$(BIN)/python docs/pictures.py
+	$(BIN)/python docs/records_page.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 clean:

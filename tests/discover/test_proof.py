@@ -22,7 +22,8 @@ pytest.importorskip("ortools", reason="NO ortools: nothing of `handloom prove` i
 
 from handloom.discover.proof import proving
 from handloom.discover.proof.counting import automorphisms
-from handloom.discover.proof.family import forbidden_family
+from handloom.discover.proof.family import forbidden_family, greedy_size
+from handloom.discover.proof.fixing import fixed
 from handloom.discover.proof.parts import Parts
 from handloom.discover.proof.proof import Proof
 from handloom.discover.proof.proving import CLAUSES, CLIQUES, modelled
@@ -116,6 +117,29 @@ def test_breaking_symmetry_keeps_one_of_each_class_at_least_and_loses_no_size(na
     if group.kind == "listed":
         images = {tuple(sorted(moved[list(some)].tolist())) for some in kept for moved in group.maps}
         assert images == right
+
+
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("name", [name for name in SMALL if name not in ("four-cycles", "triangles", "k23")])
+def test_fixed_elements_are_in_some_legal_set_of_every_size_from_the_least_on(name, last):
+    problem = SMALL[name]()
+    family = forbidden_family(problem)
+    generators, right = [*group_of(problem.space, family).maps], legal(problem)
+    for least in range(1, max(map(len, right)) + 1):
+        taken, kept = fixed(family, generators, least, parts_of(problem, family), last)
+        sizes = {len(some) for some in right if {*taken} <= {*some}}
+        assert {len(some) for some in right if len(some) >= least} <= sizes
+        assert all(family.is_kept_by(moved) and (moved[[*taken]] == taken).all() for moved in kept)
+
+
+def test_of_a_cap_set_of_dimension_d_one_more_than_d_points_are_fixed_under_all_affine_maps():
+    for d, least in ((2, 4), (3, 9)):
+        problem = problem_named("cap-set", d=d)
+        family = forbidden_family(problem)
+        group = group_of(problem.space, family)
+        taken, _ = fixed(family, group.generators or [*group.maps], least)
+        assert len(taken) == d + 1
+        assert greedy_size(family) == 2**d  # all points of 0 and 1
 
 
 def best_of(problem):

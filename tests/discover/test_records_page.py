@@ -80,4 +80,6 @@ def test_the_published_file_can_be_imported(tmp_path):
     few.write_text(json.dumps(FILES["isosceles"][:8]))
     subprocess.run([*command, "--import", str(few)], check=True, capture_output=True)
     listed = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    assert {one["problem"]: one["score"] for one in listed} == {r["problem"]: r["score"] for r in FILES["isosceles"][:8]}
+    assert {one["problem"]: one["score"] for one in listed} == {
+        r["problem"]: r["score"] for r in FILES["isosceles"][:8]
+    }
