@@ -14,7 +14,7 @@ from handloom.core import HandloomError
 from handloom.studio import Studio, job_routes, models, saving, texts
 from handloom.studio.certificates import digest_of
 from handloom.studio.edits import Edit, edited, read_edit
-from handloom.write.taotp import TextError, load_taotp, read_taotp, rewritten, write_taotp
+from handloom.write.taotp import TextError, load_taotp, read_taotp, with_weights, write_taotp
 
 MINE = """from handloom.language import *
 
@@ -72,7 +72,7 @@ def test_a_text_with_edits_in_it_reads_as_the_edited_model_and_keeps_all_other_l
     model = hl.program("addition")
     text = write_taotp(model).replace("{\n", "{  # mine\n", 1)
     changed = edited(model, [Edit("layers.2.W_V", (0, 2, 0), 8000.0), Edit("W_E", (3, 1), -0.5)])
-    new, changes = rewritten(text, changed)
+    new, changes = with_weights(text, changed)
     again = read_taotp(new)
     assert all(np.array_equal(array, again.flat[name]) for name, array in changed.flat.items())
     assert [change.name for change in changes] == ["tok_emb", "layers[2].V"]
@@ -91,7 +91,7 @@ def test_any_edits_of_any_model_can_be_written_into_its_text(model, seed):
         at = tuple(int(rng.integers(size)) for size in array.shape)
         edits.append(Edit(name, at, float(np.float32(rng.choice([0.0, 1.0, rng.normal()])))))
     changed = edited(model, edits)
-    again = read_taotp(rewritten(write_taotp(model), changed)[0])
+    again = read_taotp(with_weights(write_taotp(model), changed)[0])
     assert all(np.array_equal(array, again.flat[name]) for name, array in changed.flat.items())
 
 

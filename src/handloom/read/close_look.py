@@ -121,5 +121,5 @@ def patching_of(model: Model, pairs: Pairs) -> Patching:
             ]
             return patch(model, batch.clean[i].tolist(), batch.other[i].tolist(), sites)
     raise HandloomError(
-        f"no pair of inputs of up to {LONGEST} tokens has two answers; name two with handloom read patch"
+        f"no pair of inputs of up to {LONGEST} tokens has two answers; name two inputs to patch"
     )

@@ -214,7 +214,7 @@ def periodic(asked: Asked) -> Shown:
 
 def film(asked: Asked) -> Shown:
     if asked.folder is None:
-        raise HandloomError("a film strip is of a run with kept models; choose a run that was trained with --keep")
+        raise HandloomError("a film strip is of a run with kept models; choose a run that keeps models while it trains")
     found = read.film_strip(asked.folder, asked.fields.get("on") or None, progress=asked.progress)
     rows = list(zip(found.steps, found.changes(), strict=True))
     moved = table("", ["step", "attention moved since the one before"], rows)

@@ -5,7 +5,7 @@
            [1., 3.]])}
     >>> evaluate_literal("secrets")
     Traceback (most recent call last):
-    handloom.core.errors.HandloomError: line 1: there is no name 'secrets'; there is pi, and text goes in quotes
+    handloom.write.taotp.places.TextError: line 1: there is no name 'secrets'; there is pi, and text goes in quotes
 
 There are numbers, strings, True, False, None, lists, dicts, the number pi, the functions below, and + − * / for numbers
 and matrices. A text is walked, never run, and what it may make is bounded.
