@@ -79,7 +79,7 @@ def numbers(problem: str) -> list[int]:
 
 
 def with_tables(page: str) -> str:
-    return TABLE.sub(lambda mark: f"<!-- table of {mark[1]} -->\n{table(mark[1])}<!-- end -->", page)
+    return TABLE.sub(lambda mark: f"<!-- table of {mark[1]} -->\n{table(mark[1])}\n<!-- end -->", page)
 
 
 def table(name: str) -> str:
@@ -93,7 +93,15 @@ def table(name: str) -> str:
 
 
 def counted(problem: Problem) -> str:
-    return "score" if problem.score else "edges" if problem.space.kind == "graph" else "points"
+    return (
+        "permanent"
+        if "permanent" in problem.about
+        else "score"
+        if problem.score
+        else "edges"
+        if problem.space.kind == "graph"
+        else "points"
+    )
 
 
 def line(row: Row, problem: Problem) -> str:

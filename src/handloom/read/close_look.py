@@ -120,6 +120,4 @@ def patching_of(model: Model, pairs: Pairs) -> Patching:
                 *["*.mlp_out"] * bool(model.config.d_ff),
             ]
             return patch(model, batch.clean[i].tolist(), batch.other[i].tolist(), sites)
-    raise HandloomError(
-        f"no pair of inputs of up to {LONGEST} tokens has two answers; name two inputs to patch"
-    )
+    raise HandloomError(f"no pair of inputs of up to {LONGEST} tokens has two answers; name two inputs to patch")
