@@ -20,14 +20,14 @@ from handloom.discover.records.store import Store
 
 pytest.importorskip("ortools", reason="NO ortools: nothing of `handloom prove` is tested; `make setup` installs it")
 
-from handloom.discover.proof import proving
-from handloom.discover.proof.counting import automorphisms
+from handloom.discover.proof import bounding
+from handloom.discover.proof.bounding import CLAUSES, CLIQUES, modelled
 from handloom.discover.proof.family import forbidden_family, greedy_size
 from handloom.discover.proof.fixing import fixed
+from handloom.discover.proof.optima import automorphisms
 from handloom.discover.proof.parts import Parts
 from handloom.discover.proof.proof import Proof
-from handloom.discover.proof.proving import CLAUSES, CLIQUES, modelled
-from handloom.discover.proof.solver import NEVER, Outcome, solutions
+from handloom.discover.proof.solver import NEVER, Solved, solutions
 from handloom.discover.proof.symmetric import Group, group_of
 
 
@@ -227,8 +227,8 @@ def test_larger_problems_are_optimal_where_the_literature_says(problem, most):
 
 
 def test_a_solution_that_the_verifier_refuses_ends_the_proof(monkeypatch):
-    lie = Outcome(True, (0, 1, 2), 3)
-    monkeypatch.setattr(proving, "solve", lambda *words: lie)
+    lie = Solved(True, (0, 1, 2), 3)
+    monkeypatch.setattr(bounding, "solve", lambda *words: lie)
     with pytest.raises(HandloomError, match="CP-SAT found what the verifier refuses"):
         hl.prove("isosceles:n=3", store=None)
 
@@ -240,8 +240,8 @@ def test_a_bound_that_is_too_low_is_found_by_the_second_run(monkeypatch):
         CLAUSES.add(model, x, family)
         model.add(sum(x) <= 3)
 
-    wrong = proving.Encoding("too much", too_much, False)
-    monkeypatch.setattr(proving, "CLAUSES", wrong)
+    wrong = bounding.Encoding("too much", too_much, False)
+    monkeypatch.setattr(bounding, "CLAUSES", wrong)
     with pytest.raises(HandloomError, match=r"two runs disagree, 3 was proved and then 4 elements found \(legal\)"):
         hl.prove("isosceles:n=3", store=None)
 

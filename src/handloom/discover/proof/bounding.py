@@ -19,12 +19,12 @@ from handloom.discover.catalogue import problem_named
 from handloom.discover.problem import Problem, verdict
 from handloom.discover.proof.clauses import add_clauses
 from handloom.discover.proof.cliques import add_cliques
-from handloom.discover.proof.counting import classes_of
 from handloom.discover.proof.family import Family, forbidden_family, greedy_size
 from handloom.discover.proof.fixing import fixed
+from handloom.discover.proof.optima import classes_of
 from handloom.discover.proof.parts import Part, Parts, with_images
-from handloom.discover.proof.proof import Attempt, Count, Progress, Proof
-from handloom.discover.proof.solver import NEVER, Outcome, check_installed, new_model, solutions, solve
+from handloom.discover.proof.proof import Optima, Progress, Proof, SolverRun
+from handloom.discover.proof.solver import NEVER, Solved, check_installed, new_model, solutions, solve
 from handloom.discover.proof.symmetric import Group, break_symmetry, group_of, some_products
 from handloom.discover.records.proofs import keep_proof
 from handloom.discover.records.store import Store
@@ -186,7 +186,7 @@ class Proving:
             digest=hashlib.sha256(family.rows.tobytes()).hexdigest()[:16],
         )
 
-    def first_run(self, family: Family) -> tuple[int, Attempt]:
+    def first_run(self, family: Family) -> tuple[int, SolverRun]:
         """By turns, each longer than the one before: the solver maximises, or looks for one element more than the best.
         Which of the two ends sooner depends on the problem."""
         began = time.monotonic()
@@ -205,9 +205,9 @@ class Proving:
                 if outcome.chosen is None:
                     break
             turn *= 4
-        return bound, Attempt(CLAUSES.name, self.seed, bound, round(time.monotonic() - began, 2))
+        return bound, SolverRun(CLAUSES.name, self.seed, bound, round(time.monotonic() - began, 2))
 
-    def second_run(self, family: Family, bound: int) -> Attempt:
+    def second_run(self, family: Family, bound: int) -> SolverRun:
         began = time.monotonic()
         parts, group, news = self.parts(CLIQUES, family, self.seed + 1), self.group(family), self.news("again", bound)
         outcome, _ = self.solved(CLIQUES, family, group, parts, self.seed + 1, NEVER, bound + 1, news)
@@ -218,7 +218,7 @@ class Proving:
                 f" ({'legal' if score is not None else 'not legal'}); this is an error in handloom or in CP-SAT"
             )
         proved = bound if outcome.finished else None
-        return Attempt(CLIQUES.name, self.seed + 1, proved, round(time.monotonic() - began, 2))
+        return SolverRun(CLIQUES.name, self.seed + 1, proved, round(time.monotonic() - began, 2))
 
     def parts(self, encoding: Encoding, family: Family, seed: int) -> list[Part]:
         """The bounds of the parts of the space, by one encoding."""
@@ -256,7 +256,7 @@ class Proving:
         seconds: float,
         target: int | None,
         news: Callable[[int | None, int | None], None],
-    ) -> tuple[Outcome, int]:
+    ) -> tuple[Solved, int]:
         """How the solver ended, and an upper bound, that of all elements if it has proved none."""
         whole = family.size == len(self.problem.space.elements)
         least = target or max(len(self.best) if whole else 0, greedy_size(family))
@@ -305,7 +305,7 @@ class Proving:
         if classes is None:
             return replace(proof, note="not counted (the graphs are too symmetric)")
         seconds = round(time.monotonic() - began, 2)
-        return replace(proof, count=Count(sum(classes.values()), len(classes), str(group), seconds))
+        return replace(proof, count=Optima(sum(classes.values()), len(classes), str(group), seconds))
 
 
 def modelled(
