@@ -1,10 +1,13 @@
 """Attempts made by workers: their outcomes, their order, and how they stop."""
 
 import time
+from dataclasses import replace
 
 from handloom.discover import verdict
 from handloom.discover.catalogue import problem_named
 from handloom.discover.loop.executors import Threads
+from handloom.discover.loop.ledger import Ledger
+from handloom.discover.records.store import Store
 from handloom.discover.search.anneal import Annealer
 from handloom.discover.search.attempts import Attempt, Searches, search_for, symmetry_names
 from handloom.discover.search.conflicts import conflicts
@@ -49,6 +52,29 @@ def test_a_legal_start_is_said_to_be_so_and_never_lost():
     outcome = searches.attempt(Attempt("mirror", 0, 10, best.construction), lambda: False)
     assert outcome.legal
     assert outcome.before == outcome.result.score == best.score
+
+
+def test_what_cannot_enter_the_pool_stays_with_the_worker_and_the_run_is_the_same(tmp_path):
+    """Outcomes of ever longer searches, round after round, into two ledgers; one of them says what it needs."""
+    names = [NONE, "mirror", "diagonal"]
+    searches = Searches(PROBLEM, names)
+    told, untold = (Ledger(PROBLEM, Store.open(tmp_path / name), 10, seed=0) for name in ("told", "untold"))
+    left = 0
+    for turn in range(6):
+        least = told.pool.least()
+        for i in range(12):
+            attempt = Attempt(names[i % len(names)], 12 * turn + i, 5 << turn, least=least)
+            outcome = searches.attempt(attempt)
+            told.add(outcome, attempt, "search", turn, 0.0)
+            plain = replace(attempt, least=None)
+            untold.add(searches.attempt(plain), plain, "search", turn, 0.0)
+            left += not outcome.result.construction
+        for ledger in (told, untold):
+            ledger.settle()
+        assert told.to_json() == untold.to_json()
+    assert left > 0
+    assert [one.construction for one in told.records] == [one.construction for one in untold.records]
+    assert len(told.records) > 3
 
 
 def test_an_attempt_that_cannot_be_made_under_its_symmetry_gives_none():

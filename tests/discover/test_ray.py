@@ -8,6 +8,7 @@ import threading
 import time
 from itertools import pairwise
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
@@ -312,3 +313,34 @@ def test_a_run_whose_workers_are_lost_with_their_node_says_so_in_one_line_and_ca
     assert line.endswith("handloom discover --resume run resumes the run")
     done = reopen(tmp_path / "run").generation
     assert reopen(tmp_path / "run", generations=done + 1).run().generation == done + 1
+
+
+@pytest.mark.slow
+def test_a_node_that_is_lost_in_the_middle_of_its_searches_loses_nothing():
+    """Two nodes of one worker each beside the head; one of them goes, and with it what it was doing."""
+    script = """
+        import time
+        from handloom.discover.catalogue import problem_named
+        from handloom.discover.loop.executors import Threads
+        from handloom.discover.loop.ray_executor import import_ray, on_ray
+        from handloom.discover.search.attempts import Attempt, Searches
+        problem, attempts = problem_named("sidon:n=30"), [Attempt("none", seed, 20_000) for seed in range(16)]
+        expected = list(Threads(Searches(problem, ["none"]), 2).outcomes(attempts, lambda: False))
+        ray = import_ray()
+        from ray.cluster_utils import Cluster
+        cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
+        nodes = [cluster.add_node(num_cpus=1) for _ in range(2)]
+        ray.init(cluster.address, log_to_driver=False, logging_level="ERROR")
+        seen, executor = [], on_ray(problem, ["none"])
+        assert executor.workers == 2
+        for outcome in executor.outcomes(attempts, lambda: False):
+            seen.append(outcome)
+            if len(seen) == 2:
+                cluster.remove_node(nodes[0], allow_graceful=False)
+        assert seen == expected
+        while sum(node["Alive"] for node in ray.nodes()) > 2:  # the head hears of it after a while
+            time.sleep(0.1)
+        print("the same")
+    """
+    done = subprocess.run([sys.executable, "-c", dedent(script)], capture_output=True, text=True, timeout=300)
+    assert done.stdout.endswith("the same\n"), done.stderr

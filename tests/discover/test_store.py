@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from handloom.core import HandloomError
 from handloom.discover import Problem, graph, grid, permutation, subsets, word
 from handloom.discover.problem import verdict
-from handloom.discover.records.store import NotLegal, Store, rank, wrong
+from handloom.discover.records.store import Find, NotLegal, Record, Store, rank, wrong
 
 SEARCH = {"how": "search", "symmetry": None, "seed": 1, "run": None, "generation": 0, "start": None, "parent": None}
 
@@ -115,6 +115,31 @@ def test_a_construction_is_kept_once(store):
     assert store.add(ROWS, (3, 4), SEARCH) is None
     assert store.add(Problem(grid(2, 3), name="other"), (3, 4), SEARCH) is not None
     assert len(store.records()) == 3
+
+
+def test_many_that_are_added_together_become_what_each_becomes_alone(store, tmp_path):
+    """Legal ones, one that is not, the same twice, and one that the store has."""
+    finds = [Find(one, SEARCH) for one in [(0, 1), (0, 1, 2), (4,), (0, 1), (), (3, 4, 5)]]
+    finds.append(Find((1, 2), SEARCH, key=(4,)))
+    alone = Store.open(tmp_path / "alone.sqlite")
+    for one in (store, alone):
+        one.add(ROWS, (4,), SEARCH)
+    together, single = store.add_all(ROWS, finds), []
+    for find in finds:
+        try:
+            single.append(alone.add(ROWS, *find))
+        except NotLegal as error:
+            single.append(error)
+    plain = [[getattr(one, "construction", one and str(one)) for one in added] for added in (together, single)]
+    assert plain[0] == plain[1]
+    assert [type(one) for one in together] == [Record, NotLegal, type(None), type(None), Record, NotLegal, type(None)]
+    assert [one.construction for one in store.records()] == [one.construction for one in alone.records()]
+
+
+def test_of_many_that_are_added_together_all_are_kept_or_none(store):
+    finds = [Find((0,), SEARCH), Find((1,), SEARCH | {"parent": 7})]
+    refused(lambda: store.add_all(ROWS, finds), "the parent of a record is 7")
+    assert store.records() == []
 
 
 @pytest.mark.parametrize(

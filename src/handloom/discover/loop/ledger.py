@@ -10,7 +10,7 @@ from typing import Any
 
 from handloom.core import HandloomError
 from handloom.discover.problem import Number, Problem
-from handloom.discover.records.store import NotLegal, Record, Store, key_of, wrong
+from handloom.discover.records.store import Find, NotLegal, Record, Store, key_of, wrong
 from handloom.discover.search.attempts import Attempt, Outcome
 from handloom.discover.search.canonical import form_of
 from handloom.discover.search.greedy import greedy
@@ -47,6 +47,11 @@ class Pool:
         member = self.members[form] = Member(form, score, generation)
         return member
 
+    def least(self) -> Number | None:
+        """The score that a construction needs to enter the pool; None while there is room."""
+        best = self.best() if len(self.members) >= self.keep else []
+        return best[-1].score if best else None
+
     def trim(self) -> None:
         """Keep only the best."""
         self.members = {member.construction: member for member in self.best()}
@@ -74,6 +79,7 @@ class Ledger:
         self.records: list[Record] = []
         self.best: Record | None = None
         self.best_under: dict[str, Number] = {}  # the best score under each symmetry
+        self.waiting: list[Find] = []  # as good as the best, to be stored together
 
     @property
     def score(self) -> Number | None:
@@ -83,21 +89,27 @@ class Ledger:
         """Record a construction that plain Python finds at once, so that even the shortest run has one."""
         if self.best is None:
             construction = greedy(self.problem, self.seed, stop)
-            self.record(construction, self.pool.canonical(construction), self.origin("greedy", None, 0, 0.0))
+            origin = self.origin("greedy", None, 0, 0.0)
+            self.waiting.append(Find(construction, origin, self.pool.canonical(construction)))
+            self.settle()
 
     def add(self, outcome: Outcome, attempt: Attempt, how: str, generation: int, seconds: float) -> None:
         """Put the result of an attempt into the pool; if it is as good as the best, into the store too."""
         result, symmetry = outcome.result, outcome.symmetry
         self.best_under[symmetry] = max(result.score, self.best_under.get(symmetry, result.score))
+        if attempt.least is not None and result.score < attempt.least:
+            return
         member = self.pool.add(result.construction, result.score, generation)
-        ties = sum(record.score == result.score for record in self.records)
+        ties = sum(record.score == result.score for record in self.records) + len(self.waiting)
         if member is None or (self.best is not None and (result.score < self.best.score or ties >= TIES)):
             return
         origin = self.origin(how, None if symmetry == NONE else symmetry, generation, seconds)
         origin |= {"search_seed": attempt.seed, "steps": result.steps}  # with its start, enough to repeat the search
         if attempt.start is not None:
             origin |= self.start_of(attempt.start, outcome, "model" if how == "model" else "pool")
-        self.record(result.construction, member.construction, origin)
+        self.waiting.append(Find(result.construction, origin, member.construction))
+        if self.best is None or result.score > self.best.score:
+            self.settle()
 
     def origin(self, how: str, symmetry: str | None, generation: int, seconds: float) -> dict[str, Any]:
         return {
@@ -122,16 +134,19 @@ class Ledger:
         key = key_of(self.problem, self.pool.canonical(construction))
         return next((record.id for record in self.records if record.key == key), None)
 
-    def record(self, construction: Construction, key: Construction, origin: dict[str, Any]) -> None:
-        """Verify and store a construction; one that the store has already becomes this run's too."""
-        try:
-            added = self.store.add(self.problem, construction, origin, key)
-        except NotLegal as error:
-            raise HandloomError(
-                f"the search and the verifier disagree, so nothing was stored: {error};"
-                " forbid what `check` refuses, or give it a lower score"
-            ) from error
-        new = added or self.stored_before(key, origin)
+    def settle(self) -> None:
+        """Verify and store what waits, in one transaction."""
+        finds, self.waiting = self.waiting, []
+        for find, added in zip(finds, self.store.add_all(self.problem, finds) if finds else [], strict=True):
+            if isinstance(added, NotLegal):
+                raise HandloomError(
+                    f"the search and the verifier disagree, so nothing was stored: {added};"
+                    " forbid what `check` refuses, or give it a lower score"
+                ) from added
+            self.keep(added or self.stored_before(find))
+
+    def keep(self, new: Record) -> None:
+        """A record of the store becomes one of this run's."""
         if all(new.id != record.id for record in self.records):
             self.records.append(new)
             if self.folder is not None:
@@ -139,12 +154,12 @@ class Ledger:
         if self.best is None or new.score > self.best.score:
             self.best = new
 
-    def stored_before(self, key: Construction, origin: dict[str, Any]) -> Record:
+    def stored_before(self, find: Find) -> Record:
         """The record of a construction that the store has already, with this run's origin."""
-        old = self.store.find(self.problem, key)
+        old = self.store.find(self.problem, self.pool.canonical(find.construction) if find.key is None else find.key)
         if reason := wrong(self.problem, old):
             raise HandloomError(f"{self.store.path} has been tampered with ({reason}); verify it, or use another store")
-        return replace(old, origin=origin, parent=origin["parent"])
+        return replace(old, origin=dict(find.origin), parent=find.origin["parent"])
 
     def to_json(self) -> dict[str, Any]:
         return {"best_under": self.best_under, "pool": self.pool.to_json()}

@@ -13,6 +13,7 @@ interrupted one resumes from its last whole generation.
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 
 from handloom.discover.loop.executors import Executor, executor_for
 from handloom.discover.loop.model_turn import adapt_temperature, propose, train_model
@@ -139,14 +140,18 @@ def make_attempts(
     count: int = 0,
 ) -> Iterator[Outcome]:
     """Make attempts, the first of which is number `first` of `count`, and put their outcomes into the ledger."""
-    count = count or len(attempts)
-    for i, outcome in enumerate(executor.outcomes(attempts, stop_and_show(setup, state, stage))):
-        state.searching |= outcome is not None
-        show_progress(setup, state, stage if state.searching else "preparing", (first + i) / count)
-        if outcome is not None:
-            state.steps += outcome.result.steps
-            state.ledger.add(outcome, attempts[i], how, state.generation, state.clock.elapsed())
-            yield outcome
+    count, least = count or len(attempts), state.ledger.pool.least()
+    attempts = [replace(attempt, least=least) for attempt in attempts]
+    try:
+        for i, outcome in enumerate(executor.outcomes(attempts, stop_and_show(setup, state, stage))):
+            state.searching |= outcome is not None
+            show_progress(setup, state, stage if state.searching else "preparing", (first + i) / count)
+            if outcome is not None:
+                state.steps += outcome.result.steps
+                state.ledger.add(outcome, attempts[i], how, state.generation, state.clock.elapsed())
+                yield outcome
+    finally:
+        state.ledger.settle()
 
 
 def stop_and_show(setup: Setup, state: State, stage: Stage) -> Stop:

@@ -3,9 +3,10 @@
     handloom discover isosceles:n=32 --minutes 30 --on ray
     RAY_ADDRESS=10.0.0.1:6379 handloom discover isosceles:n=32 --minutes 30 --on ray
 
-Each attempt is a task of one CPU. The problem is sent once, with its functions; each worker makes the tables and
-compiles for itself, and keeps them. When a worker is lost (killed, out of memory, its machine gone), its attempt is
-made again. The model's samples are drawn by the workers too. Training, the pool and the store stay in this process.
+A task of one CPU makes some attempts, one after the other, since a task costs the head as much as a short search costs
+a worker (docs/scale.md). The problem is sent once, with its functions; each worker makes the tables and compiles for
+itself, and keeps them. When a worker is lost (killed, out of memory, its machine gone), its task is made again. The
+model's samples are drawn by the workers too. Training, the pool and the store stay in this process.
 
 With RAY_ADDRESS that cluster is used; handloom must be installed on it. Otherwise a cluster is started on this machine,
 and shut down at the end.
@@ -30,6 +31,7 @@ from handloom.discover.search.attempts import Attempt, Outcome, Searches
 from handloom.discover.search.result import Stop, never_stop
 
 TRIES = 3  # to make an attempt whose workers are lost
+TASKS = 4  # per worker, into which attempts are divided if there are enough
 AHEAD = 3  # tasks per worker, running or sent ahead, so that none waits for the next
 WAIT = 0.05  # seconds between two calls of `stop`
 PATIENCE = 10.0  # seconds without a result after which the cluster is asked whether it has workers at all
@@ -98,7 +100,7 @@ class RayWorkers:
     def __init__(self, ray: Any, problem: Problem, symmetries: Sequence[str], stack: ExitStack) -> None:
         self.tasks, self.symmetries = Tasks(ray), tuple(symmetries)
         self.workers = self.tasks.workers
-        self.send = ray.remote(num_cpus=1, max_retries=0)(make_attempt)
+        self.send = ray.remote(num_cpus=1, max_retries=0)(make_attempts)
         try:
             self.problem = ray.put(problem)
         except Exception as error:
@@ -108,10 +110,14 @@ class RayWorkers:
         self.at_close = stack.pop_all()
 
     def outcomes(self, attempts: Sequence[Attempt], stop: Stop) -> Iterator[Outcome | None]:
+        size = max(1, len(attempts) // (TASKS * self.workers))
+        parts = [attempts[first : first + size] for first in range(0, len(attempts), size)]
         # the problem within a list, because Ray would unpack it for every task anew
-        yield from self.tasks.results(
-            lambda number: self.send.remote([self.problem], self.symmetries, attempts[number]), len(attempts), stop
+        made = self.tasks.results(
+            lambda number: self.send.remote([self.problem], self.symmetries, parts[number]), len(parts), stop
         )
+        for outcomes in made:
+            yield from map(value_or_raise, outcomes)
 
     def close(self) -> None:
         self.at_close.close()
@@ -185,6 +191,12 @@ class Tasks:
 
 
 # In the workers
+
+
+def make_attempts(
+    problem: list[Any], symmetries: tuple[str, ...], attempts: Sequence[Attempt]
+) -> list[Outcome | HandloomError | None]:
+    return [make_attempt(problem, symmetries, attempt) for attempt in attempts]
 
 
 def make_attempt(problem: list[Any], symmetries: tuple[str, ...], attempt: Attempt) -> Outcome | HandloomError | None:

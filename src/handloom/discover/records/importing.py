@@ -4,7 +4,9 @@ import_constructions("by_hand.txt", store, "no-three-in-line:n=10")
 """
 
 import os
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +17,10 @@ from handloom.discover.catalogue import problem_named
 from handloom.discover.problem import Problem
 from handloom.discover.records.exchange import constructions, written_in
 from handloom.discover.records.selection import Asked, is_asked, problem_of
-from handloom.discover.records.store import NotLegal, Record, Store
+from handloom.discover.records.store import Find, NotLegal, Record, Store
 from handloom.discover.spaces import Construction
 
+AT_ONCE = 100  # constructions in one transaction
 ORIGIN = {"how": "import", "symmetry": None, "seed": 0, "run": None, "generation": 0, "parent": None}
 
 
@@ -55,17 +58,22 @@ def import_constructions(
     form = {name: form_of(problem) for name, problem in problems.items()}
     for problem in problems.values():
         store.check_same(problem)
-    kept: list[Record | None] = []
-    refused = []
-    for number, offer in enumerate(offers, 1):
-        progress(number - 1, len(offers))
-        key = form[offer.problem.name](offer.construction)
-        try:
-            kept.append(store.add(offer.problem, offer.construction, offer.origin, key))
-        except NotLegal as error:
-            refused.append(f"number {number}, of {error}")
-    new = [record for record in kept if record is not None]
-    return Imported(new, len(kept) - len(new), refused)
+    kept: list[Record | NotLegal | None] = []
+    for problem, some in together(offers):
+        progress(len(kept), len(offers))
+        finds = [Find(one.construction, one.origin, form[problem.name](one.construction)) for one in some]
+        kept += store.add_all(problem, finds)
+    refused = [f"number {number}, of {one}" for number, one in enumerate(kept, 1) if isinstance(one, NotLegal)]
+    new = [one for one in kept if isinstance(one, Record)]
+    return Imported(new, len(kept) - len(new) - len(refused), refused)
+
+
+def together(offers: Sequence[Offer]) -> Iterator[tuple[Problem, list[Offer]]]:
+    """The offers in their order, as many of one problem as are stored at once."""
+    for _, same in groupby(offers, key=lambda offer: offer.problem.name):
+        some = list(same)
+        for first in range(0, len(some), AT_ONCE):
+            yield some[0].problem, some[first : first + AT_ONCE]
 
 
 def import_one(problem: Problem, construction: Construction, store: Store, file: str) -> Record:

@@ -21,13 +21,13 @@ SQLite 3.51.2 (https://sqlite.org/wal.html#walresetbug). The file of a new store
 import json
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from handloom import __version__
 from handloom.core import HandloomError
@@ -60,11 +60,21 @@ SCHEMA = f"""
     PRAGMA user_version = {FORMAT};
 """
 KNOWN = "CREATE TABLE IF NOT EXISTS known (problem TEXT PRIMARY KEY, best TEXT NOT NULL)"  # as JSON; old stores lack it
+ASKED_AT_ONCE = 500  # keys in one query; older SQLite takes 999 values
+Row = tuple[Any, ...]  # of these columns
 COLUMNS = "problem, score, construction, key, found, verified, version, origin, parent"
 
 
 class NotLegal(HandloomError):
     """A construction that its problem forbids; it is not stored."""
+
+
+class Find(NamedTuple):
+    """A construction to be stored, how it was found, and its canonical form if that is known."""
+
+    construction: Construction
+    origin: Mapping[str, Any]
+    key: Construction | None = None
 
 
 @dataclass(frozen=True)
@@ -122,38 +132,63 @@ class Store:
     ) -> Record | None:
         """Verify a construction and store it; None if the store has one with its key, its canonical form. One that is
         not legal raises NotLegal."""
+        [added] = self.add_all(problem, [Find(construction, origin, key)])
+        if isinstance(added, NotLegal):
+            raise added
+        return added
+
+    def add_all(self, problem: Problem, finds: Sequence[Find]) -> list[Record | NotLegal | None]:
+        """What `add` returns for each, or raises, in one transaction: the disk needs no longer for many than for
+        one."""
         if not problem.name:
             raise HandloomError(
                 "records are stored by the name of their problem, and this one has none; give it a name"
             )
-        written = as_json(f"{problem}: the construction", problem.space.shown(well_formed(problem, construction)))
-        form = written if key is None else key_of(problem, key)
-        if self.rows("SELECT 1 FROM records WHERE problem = ? AND key = ?", problem.name, form):
+        about = f"{problem}: the construction"
+        written = [as_json(about, problem.space.shown(well_formed(problem, find.construction))) for find in finds]
+        keys = [
+            text if find.key is None else key_of(problem, find.key) for text, find in zip(written, finds, strict=True)
+        ]
+        there = self.present(problem.name, keys)
+        rows = [
+            None if key in there else verified_row(problem, find, text, key)
+            for find, text, key in zip(finds, written, keys, strict=True)
+        ]
+        numbers = iter(self.insert([row for row in rows if isinstance(row, tuple)]))
+        added = [with_number(next(numbers), row) if isinstance(row, tuple) else row for row in rows]
+        if not all(isinstance(row, NotLegal) for row in rows):
             self.keep_best_known(problem)
-            return None
-        score, reason = verdict(problem, construction)
-        if score is None:
-            raise NotLegal(f"{problem}: the construction is not legal and was not stored: {reason}")
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        about, parent = as_json(f"{problem}: the origin", dict(origin)), origin.get("parent")
-        row = (problem.name, json.dumps(score), written, form, now, now, __version__, about, parent)
-        number = self.insert(row, rank(score), parent)
-        self.keep_best_known(problem)
-        return None if number is None else as_record((number, *row))
+        return added
 
-    def insert(self, row: tuple[Any, ...], rank: str, parent: int | None) -> int | None:
-        """The number of the new record; None if another program has just stored it."""
+    def present(self, problem: str, keys: Sequence[str]) -> set[str]:
+        """Those of the keys that the store has."""
+        there: set[str] = set()
+        for first in range(0, len(keys), ASKED_AT_ONCE):
+            some = keys[first : first + ASKED_AT_ONCE]
+            query = f"SELECT key FROM records WHERE problem = ? AND key IN ({', '.join('?' * len(some))})"
+            there.update(key for (key,) in self.rows(query, problem, *some))
+        return there
+
+    def insert(self, rows: Sequence[Row]) -> list[int | None]:
+        """The numbers of the new records; None for one that another program has just stored."""
+        if not rows:
+            return []
         if what_is(self.place) == "nothing":
             self.make()
         with self.connected() as connection:
             connection.execute("BEGIN IMMEDIATE")
-            if parent is not None and not connection.execute("SELECT 1 FROM records WHERE id = ?", [parent]).fetchone():
-                raise HandloomError(f"the parent of a record is {shown(parent)}, which is not in {self.path}")
-            places = ", ".join("?" * (len(row) + 1))
-            insert = f"INSERT INTO records ({COLUMNS}, rank) VALUES ({places}) ON CONFLICT (problem, key) DO NOTHING"
-            done = connection.execute(insert, (*row, rank))
+            numbers = [self.insert_one(connection, row) for row in rows]
             connection.execute("COMMIT")
-            return done.lastrowid if done.rowcount else None
+        return numbers
+
+    def insert_one(self, connection: sqlite3.Connection, row: Row) -> int | None:
+        parent = row[-1]
+        if parent is not None and not connection.execute("SELECT 1 FROM records WHERE id = ?", [parent]).fetchone():
+            raise HandloomError(f"the parent of a record is {shown(parent)}, which is not in {self.path}")
+        places = ", ".join("?" * (len(row) + 1))
+        insert = f"INSERT INTO records ({COLUMNS}, rank) VALUES ({places}) ON CONFLICT (problem, key) DO NOTHING"
+        done = connection.execute(insert, (*row, rank(json.loads(row[1]))))
+        return done.lastrowid if done.rowcount else None
 
     def make(self) -> None:
         """Create a store without records: whole from the start, also if two programs create it at once."""
@@ -337,7 +372,21 @@ def as_json(what: str, value: Any) -> str:
         raise HandloomError(f"{what} cannot be written as JSON: {one_line(error)}") from error
 
 
-def as_record(row: tuple[Any, ...]) -> Record:
+def verified_row(problem: Problem, find: Find, written: str, key: str) -> Row | NotLegal:
+    """The row of a construction, or why it is not legal."""
+    score, reason = verdict(problem, find.construction)
+    if score is None:
+        return NotLegal(f"{problem}: the construction is not legal and was not stored: {reason}")
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    about, parent = as_json(f"{problem}: the origin", dict(find.origin)), find.origin.get("parent")
+    return (problem.name, json.dumps(score), written, key, now, now, __version__, about, parent)
+
+
+def with_number(number: int | None, row: Row) -> Record | None:
+    return None if number is None else as_record((number, *row))
+
+
+def as_record(row: Row) -> Record:
     id, problem, score, construction, key, found, verified, version, origin, parent = row
     number, about = parse_json(score), parse_json(origin)
     if not isinstance(number, int | float) or not isinstance(about, dict):

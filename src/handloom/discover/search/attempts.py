@@ -35,6 +35,7 @@ class Attempt:
     seed: int
     steps: int
     start: Construction | None = None
+    least: Number | None = None  # what scores less cannot enter the pool: its construction is not returned
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,13 @@ class Searches:
 
     def attempt(self, task: Attempt, stop: Stop = never_stop) -> Outcome | None:
         """None if there is no search under its symmetry."""
+        outcome = self.outcome(task, stop)
+        if outcome is None or task.least is None or outcome.result.score >= task.least:
+            return outcome
+        return replace(outcome, result=replace(outcome.result, construction=()))
+
+    def outcome(self, task: Attempt, stop: Stop) -> Outcome | None:
+        """With its construction, whatever it scores."""
         plain = self.under(NONE, stop) if task.start is not None else None
         lost = task.symmetry == NONE and task.start is not None and not isinstance(plain, OrbitSearch)  # has no tables
         symmetry = self.nearest(task.start, stop) if task.symmetry == ANY or lost else task.symmetry
