@@ -11,7 +11,7 @@ setup: .venv/.ready
 		{ echo "handloom needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)"; exit 2; }
 	@echo "Setting up .venv (a few minutes the first time) ..."
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[learn,view,board,discover,cluster,share,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[learn,view,board,discover,prove,cluster,share,dev]'
 	@touch $@
 
 tour: setup        ## what handloom can do
@@ -78,8 +78,9 @@ web/node_modules/.ready: web/package-lock.json
 browser:           ## Chromium and its driver, for the tests of pages; on Debian, as root
 	@command -v chromium chromedriver > /dev/null || { apt-get update -qq && apt-get install -y -qq chromium chromium-driver; }
 
-docs: setup        ## the pictures, and docs/ as a site that works offline: open site/index.html
+docs: setup        ## the pictures, the tables of records, and docs/ as a site that works offline: open site/index.html
 	$(BIN)/python docs/pictures.py
+	$(BIN)/python docs/records_page.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 clean:

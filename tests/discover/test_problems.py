@@ -22,6 +22,7 @@ from handloom.discover.search.symmetry import NONE, symmetries_of
 
 SMALL = [  # of every problem of subsets
     "isosceles:n=6",
+    "squares:n=5",
     "no-three-in-line:n=5",
     "four-cycle-free:n=7",
     "triangle-free:n=7",
@@ -73,6 +74,7 @@ def maximum(problem):
     ("name", "sizes"),
     [
         ("isosceles:n={}", range(1, 6)),
+        ("squares:n={}", range(1, 6)),
         ("no-three-in-line:n={}", range(1, 5)),
         ("four-cycle-free:n={}", range(2, 7)),
         ("triangle-free:n={}", range(2, 7)),
@@ -205,7 +207,11 @@ def test_the_tables_of_best_known_values_have_no_slips():
     def values(name, sizes):
         return [best for size in sizes if (best := problem_named(name.format(size)).best_known) is not None]
 
-    for name, sizes in (("isosceles:n={}", range(1, 101)), ("permanent-312:n={}", range(1, 21))):
+    for name, sizes in (
+        ("isosceles:n={}", range(1, 101)),
+        ("squares:n={}", range(1, 17)),
+        ("permanent-312:n={}", range(1, 21)),
+    ):
         assert (found := values(name, sizes)) == sorted(found)
     spheres = values("no-five-on-a-sphere:n={}", range(1, 41))
     assert spheres == sorted(spheres)
@@ -214,6 +220,13 @@ def test_the_tables_of_best_known_values_have_no_slips():
     graphs = EXACT + BOUNDS
     assert all(graphs[n] <= graphs[n - 1] * (n + 1) // (n - 1) for n in range(2, len(graphs)))  # take out a vertex
     assert all(below * 2 <= above <= below * 3 for below, above in pairwise(CAPS))
+
+
+@pytest.mark.parametrize("n", range(1, 12))
+def test_a_grid_has_n_squared_times_n_squared_minus_one_over_twelve_squares(n):
+    sets = {frozenset(some) for some in problem_named("squares", n=n).sets}
+    assert len(sets) == n * n * (n * n - 1) // 12
+    assert all(0 <= x < n and 0 <= y < n for some in sets for x, y in some)
 
 
 def random_subsets(problem, rng, count=300):

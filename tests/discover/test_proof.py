@@ -18,15 +18,16 @@ from handloom.discover import Problem, copies, graph, grid, subsets, verdict
 from handloom.discover.catalogue import problem_named
 from handloom.discover.records.store import Store
 
-pytest.importorskip("ortools", reason="NO ortools: nothing of `handloom prove` is tested; `make proofs` has it")
+pytest.importorskip("ortools", reason="NO ortools: nothing of `handloom prove` is tested; `make setup` installs it")
 
-from handloom.discover.proof import proving
-from handloom.discover.proof.counting import automorphisms
-from handloom.discover.proof.family import forbidden_family
+from handloom.discover.proof import bounding
+from handloom.discover.proof.bounding import CLAUSES, CLIQUES, modelled
+from handloom.discover.proof.family import forbidden_family, greedy_size
+from handloom.discover.proof.fixing import fixed
+from handloom.discover.proof.optima import automorphisms
 from handloom.discover.proof.parts import Parts
 from handloom.discover.proof.proof import Proof
-from handloom.discover.proof.proving import CLAUSES, CLIQUES, modelled
-from handloom.discover.proof.solver import NEVER, Outcome, solutions
+from handloom.discover.proof.solver import NEVER, Solved, solutions
 from handloom.discover.proof.symmetric import Group, group_of
 
 
@@ -118,6 +119,29 @@ def test_breaking_symmetry_keeps_one_of_each_class_at_least_and_loses_no_size(na
         assert images == right
 
 
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("name", [name for name in SMALL if name not in ("four-cycles", "triangles", "k23")])
+def test_fixed_elements_are_in_some_legal_set_of_every_size_from_the_least_on(name, last):
+    problem = SMALL[name]()
+    family = forbidden_family(problem)
+    generators, right = [*group_of(problem.space, family).maps], legal(problem)
+    for least in range(1, max(map(len, right)) + 1):
+        taken, kept = fixed(family, generators, least, parts_of(problem, family), last)
+        sizes = {len(some) for some in right if {*taken} <= {*some}}
+        assert {len(some) for some in right if len(some) >= least} <= sizes
+        assert all(family.is_kept_by(moved) and (moved[[*taken]] == taken).all() for moved in kept)
+
+
+def test_of_a_cap_set_of_dimension_d_one_more_than_d_points_are_fixed_under_all_affine_maps():
+    for d, least in ((2, 4), (3, 9)):
+        problem = problem_named("cap-set", d=d)
+        family = forbidden_family(problem)
+        group = group_of(problem.space, family)
+        taken, _ = fixed(family, group.generators or [*group.maps], least)
+        assert len(taken) == d + 1
+        assert greedy_size(family) == 2**d  # all points of 0 and 1
+
+
 def best_of(problem):
     right = legal(problem)
     most = max(map(len, right))
@@ -159,11 +183,13 @@ def test_automorphisms_of_known_graphs():
 
 
 def test_a_symmetry_is_believed_only_if_it_keeps_every_forbidden_set():
-    """Of 81 points all lines but one are forbidden: a test on samples might not see it."""
-    lines = [some for some in combinations(grid(4, 4).elements, 3) if len({p[0] for p in some}) == 1]
-    whole, lacking = (Problem(grid(4, 4), forbidden=sets) for sets in (lines, lines[1:]))
-    assert len(group_of(whole.space, forbidden_family(whole)).maps) > 1
-    assert len(group_of(lacking.space, forbidden_family(lacking)).maps) < 8
+    """Of 16 points all threes of a row but one are forbidden: a test on samples might not see it."""
+    rows = [some for some in combinations(grid(4, 4).elements, 3) if len({p[0] for p in some}) == 1]
+    whole, lacking = (forbidden_family(Problem(grid(4, 4), forbidden=sets)) for sets in (rows, rows[1:]))
+    all_maps, fewer = (group_of(grid(4, 4), family).maps for family in (whole, lacking))
+    assert 1 < len(fewer) < len(all_maps)
+    assert all(lacking.is_kept_by(moved) for moved in fewer)
+    assert not all(lacking.is_kept_by(moved) for moved in all_maps)
     one_less = copies(graph(5), [(0, 1), (1, 2), (2, 0)])[1:]
     family = forbidden_family(Problem(graph(5), forbidden=one_less))
     assert group_of(graph(5), family).kind != "relabelling"
@@ -203,8 +229,8 @@ def test_larger_problems_are_optimal_where_the_literature_says(problem, most):
 
 
 def test_a_solution_that_the_verifier_refuses_ends_the_proof(monkeypatch):
-    lie = Outcome(True, (0, 1, 2), 3)
-    monkeypatch.setattr(proving, "solve", lambda *words: lie)
+    lie = Solved(True, (0, 1, 2), 3)
+    monkeypatch.setattr(bounding, "solve", lambda *words: lie)
     with pytest.raises(HandloomError, match="CP-SAT found what the verifier refuses"):
         hl.prove("isosceles:n=3", store=None)
 
@@ -216,8 +242,8 @@ def test_a_bound_that_is_too_low_is_found_by_the_second_run(monkeypatch):
         CLAUSES.add(model, x, family)
         model.add(sum(x) <= 3)
 
-    wrong = proving.Encoding("too much", too_much, False)
-    monkeypatch.setattr(proving, "CLAUSES", wrong)
+    wrong = bounding.Encoding("too much", too_much, False)
+    monkeypatch.setattr(bounding, "CLAUSES", wrong)
     with pytest.raises(HandloomError, match=r"two runs disagree, 3 was proved and then 4 elements found \(legal\)"):
         hl.prove("isosceles:n=3", store=None)
 

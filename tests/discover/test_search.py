@@ -214,6 +214,7 @@ def check_state(problem, made, state):
         chosen,
         {i for i in range(orbit_count) if blocked[i] == 0} - chosen,
         {i for i in range(orbit_count) if blocked[i] == 1},
+        {i for i in range(orbit_count) if blocked[i] == 2},
     ]
     for which, members in enumerate(wanted):
         listed = state.lists[which, : state.counts[which]].tolist()
@@ -241,14 +242,15 @@ def search_of(problem, symmetry):
     return SEARCHES[problem, symmetry]
 
 
+@pytest.mark.parametrize("boldness", [0.0, 0.1])
 @pytest.mark.parametrize("problem", PROBLEMS, ids=str)
-def test_after_any_steps_the_state_is_what_one_computes_from_scratch(problem):
+def test_after_any_steps_the_state_is_what_one_computes_from_scratch(problem, boldness):
     for symmetry in symmetry_names(problem):
         made = search_of(problem, symmetry)
         for seed in range(3) if made else ():
             state = orbit_search.state_of_start(made.tables, seed)
             for steps in (1, 2, 7, 40, 333, 2_500):  # with more steps than patience: through ruins too
-                orbit_search.make_steps(made.tables, state, steps, 100)
+                orbit_search.make_steps(made.tables, state, steps, 100, 1, boldness)
                 check_state(problem, made, state)
 
 
@@ -263,6 +265,8 @@ def test_the_state_of_any_small_problem_is_right_and_its_best_is_the_maximum(dra
     check_state(problem, made, state)
     orbit_search.make_steps(made.tables, state, steps, 20)
     check_state(problem, made, state)
+    orbit_search.make_steps(made.tables, state, steps, 1_000, 1, 0.05)
+    check_state(problem, made, state)
     orbit_search.make_steps(made.tables, state, 3_000, 20)
     best = max(len(some) for _, some in unions(made.orbits) if verdict(problem, some).reason is None)
     assert state.numbers[orbit_search.BEST] == best
@@ -270,13 +274,24 @@ def test_the_state_of_any_small_problem_is_right_and_its_best_is_the_maximum(dra
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=str)
 def test_a_search_in_many_short_runs_is_the_same_as_in_one_long_one(problem):
+    more = (orbit_search.PATIENCE, orbit_search.TENURE, 0.05)
     made = search_of(problem, NONE)
     one, many = orbit_search.state_of_start(made.tables, 7), orbit_search.state_of_start(made.tables, 7)
-    orbit_search.make_steps(made.tables, one, 5_000)
+    orbit_search.make_steps(made.tables, one, 5_000, *more)
     for steps in (1, 10, 100, 1_000, 889, 3_000):
-        orbit_search.make_steps(made.tables, many, steps)
+        orbit_search.make_steps(made.tables, many, steps, *more)
     for a, b in zip(one, many, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def test_a_quarter_of_the_searches_move_among_equal_scores_and_the_others_are_of_every_boldness():
+    drawn = np.array([orbit_search.boldness_of((3 << 40) + i) for i in range(2_000)])
+    least, most = orbit_search.BOLDNESS
+    assert 0.22 < (drawn == 0).mean() < 0.28
+    bold = np.sort(drawn[drawn > 0])
+    assert least <= bold[0] < 1.05 * least
+    assert most / 1.05 < bold[-1] <= most
+    assert np.median(bold) == pytest.approx((least * most) ** 0.5, rel=0.2)
 
 
 def test_the_same_seed_gives_the_same_and_other_seeds_do_not():
@@ -340,6 +355,23 @@ def test_no_three_in_line_reaches_two_in_every_row(n):
 )
 def test_cap_sets_reach_the_known_maximum(d, most):
     assert best_of(f"cap-set:d={d}", 60_000) == most
+
+
+def test_bold_steps_find_larger_sets_without_squares_than_steps_among_equal_scores():
+    """Of eight searches each, of as many steps; the best known is 67."""
+    made = search_of_name("squares:n=12", NONE)
+
+    def scores(boldness):
+        for seed in range(8):
+            state = orbit_search.state_of_start(made.tables, seed)
+            orbit_search.make_steps(
+                made.tables, state, 100_000, 10**6 if boldness else orbit_search.PATIENCE, 1, boldness
+            )
+            yield int(state.numbers[orbit_search.BEST])
+
+    shy, bold = [*scores(0.0)], [*scores(0.05)]
+    assert sum(bold) > sum(shy)
+    assert max(bold) >= 66
 
 
 @pytest.mark.parametrize(("n", "most"), list(enumerate((1, 3, 4, 6, 7, 9, 11, 13, 16), 2)))

@@ -26,8 +26,8 @@ def prove(
         float | None, typer.Option(help="Stop after S seconds, with the bound so far.", metavar="S", min=0)
     ] = None,
     count: Annotated[bool, typer.Option("--count", help="Count the optimal constructions too.")] = False,
-    seed: Annotated[int, typer.Option(help="Seed of the first run; the second has the next.", min=0)] = 0,
-    store: Annotated[Path, typer.Option(help="The file of records.")] = Path("records.sqlite"),
+    seed: Annotated[int, typer.Option(help="Seed of the first run; the second has the next.", metavar="N", min=0)] = 0,
+    store: Annotated[Path, typer.Option(help="The file of records.", metavar="FILE")] = Path("records.sqlite"),
     as_json: JsonOption = False,
 ) -> None:
     """Prove an upper bound for a problem, twice, from all its forbidden sets. Where a construction reaches the bound,

@@ -33,6 +33,7 @@ class Entry(naming.Entry):
 
 PROBLEMS = {
     "isosceles": Entry("points in a grid with no isosceles triangle", "isosceles:isosceles"),
+    "squares": Entry("points in a grid, no four the corners of a square", "squares:squares"),
     "no-three-in-line": Entry("points in a grid, no three in line", "no_three_in_line:no_three_in_line"),
     "four-cycle-free": Entry("graphs without cycles of four", "four_cycle_free:four_cycle_free"),
     "triangle-free": Entry("graphs without triangles", "triangle_free:triangle_free"),

@@ -8,20 +8,23 @@ from handloom.discover.problem import Number
 from handloom.discover.search.attempts import ANY, Attempt
 from handloom.discover.search.symmetry import NONE
 
+EARLY = 80  # attempts after which searches start from the pool even in the first generation
+PREFERENCE = 3  # for the best of the pool: its first tenth is half of the starts
 TRIES = 4  # attempts after which a symmetry can be dropped,
 NEAR = 0.9  # if it has not led to this share of the best score
 
 
 def next_attempt(setup: Setup, state: State, from_pool: bool) -> Attempt:
-    """The symmetries in turn, but every other time one that did best, or a start from the pool, or in the first
-    generation one of the starts that are given; the lengths for each follow Luby's sequence."""
+    """The symmetries in turn, but every other time one that did best, or a start from the pool, once that has something
+    to offer, or in the first generation one of the starts that are given; the lengths for each follow Luby's
+    sequence."""
     seed = next_seed(setup, state)
     if setup.starts and not state.generation and state.number % 2:
         chosen = setup.starts[state.number // 2 % len(setup.starts)].construction
         return Attempt(ANY if state.number % 4 == 1 else NONE, seed, length(setup, state, "start"), chosen)
-    if from_pool and state.number % 2 and state.ledger.pool.members:
+    if (from_pool or state.number > EARLY) and state.number % 2 and state.ledger.pool.members:
         members = state.ledger.pool.best()
-        member = members[int(np.random.default_rng(seed).integers(len(members)))]
+        member = members[int(len(members) * np.random.default_rng(seed).random() ** PREFERENCE)]
         symmetry = ANY if state.number % 4 == 1 else NONE  # keep its symmetry, or break it
         return Attempt(symmetry, seed, length(setup, state, "pool"), member.construction)
     some = promising(setup, state, 1.0 if state.number % 4 < 2 else NEAR) or setup.symmetries

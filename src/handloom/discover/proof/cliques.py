@@ -105,7 +105,7 @@ def pairings(some: Some) -> Iterator[tuple[Some, ...]]:
     """The ways to divide a set into pairs, and one single element if its number is odd.
 
     >>> [*pairings((0, 1, 2))]
-    [((0,), (1, 2)), ((0, 1), (2,)), ((0, 2), (1,))]
+    [((0,), (1, 2)), ((0, 2), (1,)), ((0, 1), (2,))]
     """
     if len(some) % 2:
         for i, single in enumerate(some):

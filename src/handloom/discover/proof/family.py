@@ -64,6 +64,18 @@ def in_order(rows: Array) -> Array:
     return np.unique(rows, axis=0) if rows.size else np.zeros((0, 1), np.int32)
 
 
+def greedy_size(family: Family) -> int:
+    """The size of a legal set: the elements in order, each taken if it completes nothing forbidden."""
+    sets_of: dict[int, list[set[int]]] = {}
+    for some in family.sets:
+        sets_of.setdefault(max(some), []).append({*some} - {max(some)})
+    taken = set[int]()
+    for i in range(family.size):
+        if not any(others <= taken for others in sets_of.get(i, ())):
+            taken.add(i)
+    return len(taken)
+
+
 def forbidden_family(problem: Problem, stop: Stop = never_stop) -> Family | None:
     """All forbidden sets of a problem's elements; None if `stop` says so."""
     try:

@@ -5,7 +5,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Attempt:
+class SolverRun:
     """One run of the solver: what it was given, and the bound it proved, None if it did not end in time."""
 
     encoding: str
@@ -18,7 +18,7 @@ class Attempt:
 
 
 @dataclass(frozen=True)
-class Count:
+class Optima:
     """The number of optimal constructions, and of those that differ by more than a symmetry."""
 
     total: int
@@ -39,10 +39,10 @@ class Proof:
     best: int
     bound: int
     seconds: float
-    first: Attempt
-    again: Attempt | None = None
+    first: SolverRun
+    again: SolverRun | None = None
     construction: Any = None
-    count: Count | None = None
+    count: Optima | None = None
     note: str = ""  # what was not done, and why
     interrupted: bool = False  # by Ctrl-C
     sets: int = 0  # how many are forbidden

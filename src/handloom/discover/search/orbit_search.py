@@ -1,11 +1,16 @@
-"""Search among the legal sets of orbits, compiled by Numba: add a free orbit, swap one that is blocked once, or ruin.
+"""Search among the legal sets of orbits, compiled by Numba: add a free orbit, swap one that is blocked, or ruin.
 
 The state knows for every orbit how many forbidden sets it would complete (`blocked`). Orbits that are chosen, free
-(blocked by nothing) or blocked once are kept in lists, so that a step looks at nothing else:
+(blocked by nothing), blocked once or blocked twice are kept in lists, so that a step looks at nothing else:
 
     free            add one of them, at random
     blocked once    put it in for one of those that block it; what was taken out may not come back for a while (tabu)
-    neither, or no better score for long: take out some at random (ruin), and let them be replaced (recreate)
+    blocked twice   the same, for two that block it: a loss, which a search makes the more often the bolder it is
+    none, or no better score for long: take out some at random (ruin), and let them be replaced (recreate)
+
+A bold search is annealing at one temperature T, with boldness exp(−1/T): of n orbits blocked once and m blocked twice
+each of the first is put in with probability 1 / (n + boldness · m), and nothing is ruined. Which boldness is best
+depends on the problem, so each search draws its own; every fourth has none, moves among equal scores, and ruins.
 
 Whole numbers are all of one type here, and arrays are copied by loops: Numba then compiles in a third of the time.
 
@@ -26,7 +31,8 @@ from handloom.discover.search.result import SearchResult, Stop, never_stop
 from handloom.discover.search.symmetry import Orbits
 from handloom.discover.spaces import Construction
 
-CHOSEN, FREE, ONCE = 0, 1, 2  # the lists
+CHOSEN, FREE, ONCE, TWICE = 0, 1, 2, 3  # the lists
+LISTED = 3  # how often an orbit may be blocked to be in one
 STEP, SCORE, BEST, RUINED = 0, 1, 2, 3  # the numbers: of steps, the score, the best score, the step of the last ruin
 
 CHUNK = 0.05  # seconds between two calls of `stop`: soon enough for a user, and rare beside a million steps per second
@@ -35,15 +41,16 @@ NEVER = 1 << 20  # `blocked` of an orbit that is forbidden by itself: more than 
 TRIED = 8  # draws from a list for an orbit that is not tabu
 TENURE = 1  # steps for which an orbit that was taken out is tabu, at least
 PATIENCE = 500  # steps without a better score, after which some are taken out
+BOLDNESS = (0.003, 0.1)  # of bold searches, the least and the most
 HEAT = 0.5  # how readily a heavy orbit is swapped for a lighter one, in weights of the heaviest
 
 
 class State(NamedTuple):
     """The position of a search."""
 
-    lists: Array  # (3, M)
+    lists: Array  # (4, M)
     place: Array  # (M,) where an orbit stands in its list
-    counts: Array  # (3,)
+    counts: Array  # (4,)
     chosen: Array  # (M,)
     blocked: Array  # (M,)
     tabu: Array  # (M,) the step until which an orbit may not be added
@@ -61,11 +68,13 @@ class OrbitSearch:
 
     def run(self, seed: int, steps: int, start: Construction | None = None, stop: Stop = never_stop) -> SearchResult:
         state = state_of_start(self.tables, seed, self.orbits_in(start or ()))
+        boldness = boldness_of(seed)
+        patience = steps if boldness else PATIENCE
         done, chunk = 0, FIRST_CHUNK
         while done < steps and not stop():
             chunk = min(chunk, steps - done)
             began = time.perf_counter()
-            make_steps(self.tables, state, chunk)
+            make_steps(self.tables, state, chunk, patience, TENURE, boldness)
             done += chunk
             seconds = max(time.perf_counter() - began, 1e-6)
             chunk = max(LEAST_CHUNK, int(chunk * min(GROWTH, CHUNK / seconds)))
@@ -89,13 +98,20 @@ class OrbitSearch:
         return float(inside[inside == self.orbits.weights].sum() / len(construction))
 
 
+def boldness_of(seed: int) -> float:
+    """Drawn for a search: 0 in one of four, otherwise spread evenly on a scale of factors."""
+    rng = np.random.default_rng(seed)
+    least, most = BOLDNESS
+    return float(least * (most / least) ** rng.random()) if rng.integers(4) else 0.0
+
+
 def state_of_start(conflicts: Conflicts, seed: int, start: Iterable[int] = ()) -> State:
     """A state with the start's orbits, in the order given, as far as they can be chosen together."""
     size = len(conflicts.weights)
     state = State(
-        lists=np.zeros((3, size), np.int64),
+        lists=np.zeros((4, size), np.int64),
         place=np.zeros(size, np.int64),
-        counts=np.zeros(3, np.int64),
+        counts=np.zeros(4, np.int64),
         chosen=np.zeros(size, np.bool_),
         blocked=np.where(conflicts.never, NEVER, 0).astype(np.int64),
         tabu=np.zeros(size, np.int64),
@@ -119,7 +135,9 @@ def prepare(c: Conflicts, s: State, start: Array) -> None:
 
 
 @kernel(cache=True)
-def make_steps(c: Conflicts, s: State, steps: int, patience: int = PATIENCE, tenure: int = TENURE) -> None:
+def make_steps(
+    c: Conflicts, s: State, steps: int, patience: int = PATIENCE, tenure: int = TENURE, boldness: float = 0.0
+) -> None:
     """That many more steps."""
     heat = HEAT * heaviest(c)
     for _ in range(steps):
@@ -130,7 +148,7 @@ def make_steps(c: Conflicts, s: State, steps: int, patience: int = PATIENCE, ten
         elif s.numbers[STEP] - s.numbers[RUINED] > patience:
             ruin(c, s, tenure)
         else:
-            swap(c, s, heat, tenure)
+            swap(c, s, heat, tenure, boldness)
 
 
 @kernel(cache=True, no_cpython_wrapper=True)
@@ -154,21 +172,29 @@ def pick(s: State, which: int) -> int:
 
 
 @kernel(cache=True, no_cpython_wrapper=True)
-def swap(c: Conflicts, s: State, heat: float, tenure: int) -> None:
-    """Put in an orbit that is blocked once, for one that blocks it; if there is none, take one out."""
-    orbit, out = pick(s, ONCE), -1
-    if orbit >= 0:
-        out = blocker(c, s, orbit)
-        loss = c.weights[out] - c.weights[orbit]
-        if loss > 0 and unit(s) >= np.exp(-loss / heat):
-            return
-    elif s.counts[CHOSEN]:
-        out = s.lists[CHOSEN, below(s, s.counts[CHOSEN])]
-    if out >= 0:
-        remove(c, s, out)
-        s.tabu[out] = s.numbers[STEP] + tenure + below(s, tenure + 1)
-    if orbit >= 0:
-        add(c, s, orbit)
+def swap(c: Conflicts, s: State, heat: float, tenure: int, boldness: float) -> None:
+    """Put in an orbit that is blocked once, or twice, for those that block it; if there is none, take one out."""
+    bold = boldness * s.counts[TWICE]
+    twice = bold > 0 and unit(s) * (s.counts[ONCE] + bold) < bold
+    orbit = pick(s, TWICE if twice else ONCE)
+    if orbit < 0:
+        if s.counts[CHOSEN]:
+            take_out(c, s, s.lists[CHOSEN, below(s, s.counts[CHOSEN])], tenure)
+        return
+    out = blocker(c, s, orbit)
+    loss = c.weights[out] - c.weights[orbit]
+    if loss > 0 and unit(s) >= np.exp(-loss / heat):
+        return
+    take_out(c, s, out, tenure)
+    while s.blocked[orbit]:
+        take_out(c, s, blocker(c, s, orbit), tenure)
+    add(c, s, orbit)
+
+
+@kernel(cache=True, no_cpython_wrapper=True)
+def take_out(c: Conflicts, s: State, orbit: int, tenure: int) -> None:
+    remove(c, s, orbit)
+    s.tabu[orbit] = s.numbers[STEP] + tenure + below(s, tenure + 1)
 
 
 @kernel(cache=True, no_cpython_wrapper=True)
@@ -184,7 +210,7 @@ def ruin(c: Conflicts, s: State, tenure: int) -> None:
 
 @kernel(cache=True, no_cpython_wrapper=True)
 def blocker(c: Conflicts, s: State, orbit: int) -> Any:
-    """One of the chosen orbits that, together, block an orbit that is blocked once."""
+    """One of the chosen orbits that, together, block an orbit."""
     for i in range(c.pair_starts[orbit], c.pair_starts[orbit + 1]):
         if s.chosen[c.pairs[i]]:
             return c.pairs[i]
@@ -277,10 +303,10 @@ def missing(s: State, row: Array, orbit: int) -> int:
 @kernel(cache=True, no_cpython_wrapper=True)
 def shift(s: State, orbit: Any, by: int) -> None:
     """Count one set more that blocks an orbit, or one less."""
-    if s.blocked[orbit] < 2:
+    if s.blocked[orbit] < LISTED:
         leave(s, FREE + s.blocked[orbit], orbit)
     s.blocked[orbit] += by
-    if s.blocked[orbit] < 2:
+    if s.blocked[orbit] < LISTED:
         enter(s, FREE + s.blocked[orbit], orbit)
 
 

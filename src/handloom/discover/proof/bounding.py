@@ -19,16 +19,18 @@ from handloom.discover.catalogue import problem_named
 from handloom.discover.problem import Problem, verdict
 from handloom.discover.proof.clauses import add_clauses
 from handloom.discover.proof.cliques import add_cliques
-from handloom.discover.proof.counting import classes_of
-from handloom.discover.proof.family import Family, forbidden_family
+from handloom.discover.proof.family import Family, forbidden_family, greedy_size
+from handloom.discover.proof.fixing import fixed
+from handloom.discover.proof.optima import classes_of
 from handloom.discover.proof.parts import Part, Parts, with_images
-from handloom.discover.proof.proof import Attempt, Count, Progress, Proof
-from handloom.discover.proof.solver import NEVER, Outcome, check_installed, new_model, solutions, solve
-from handloom.discover.proof.symmetric import Group, break_symmetry, group_of
+from handloom.discover.proof.proof import Optima, Progress, Proof, SolverRun
+from handloom.discover.proof.solver import NEVER, Solved, check_installed, new_model, solutions, solve
+from handloom.discover.proof.symmetric import Group, break_symmetry, group_of, some_products
 from handloom.discover.records.proofs import keep_proof
 from handloom.discover.records.store import Store
+from handloom.discover.search.attempts import search_for
 from handloom.discover.search.canonical import form_of
-from handloom.discover.search.symmetry import MOST_MAPS, symmetries_of
+from handloom.discover.search.symmetry import MOST_MAPS, NONE, symmetries_of
 from handloom.discover.spaces import Construction, Space
 from handloom.runs import interrupts
 
@@ -36,6 +38,7 @@ PART_SECONDS = 20.0  # for one part; its bound then is what was proved by then
 TURN = 10.0  # seconds of the first
 SHARE = 0.6  # of the time, for the first run
 PARTS_SHARE = 0.5  # of that of a run, for the parts
+SEARCHES, STEPS = 8, 20_000  # before the first run of the solver
 MOST_COUNTED = 200_000  # constructions that symmetry breaking leaves
 
 Watch = Callable[[Progress], None]
@@ -126,6 +129,7 @@ class Proving:
             if family is None:
                 raise HandloomError(f"{self.problem}: stopped before there was a bound; give it more time")
             self.start()
+            self.search()
             proof = self.bounded(family)
             if self.store is not None:
                 keep_proof(self.store, proof)
@@ -141,6 +145,14 @@ class Proving:
         record = self.store.best(self.problem.name) if self.store else None
         if record is not None:
             self.keep(self.problem.space.read(record.construction))
+
+    def search(self) -> None:
+        """Begin with what some short searches find, which often is the maximum."""
+        made = search_for(self.problem, NONE, self.stop)
+        for seed in range(self.seed, self.seed + SEARCHES):
+            if made is not None:
+                self.report("searching", len(self.best))
+                self.keep(made.run(seed, STEPS, stop=self.stop).construction)
 
     def keep(self, construction: Construction) -> None:
         """Verify a construction; keep it if it is the best. The solver's word is not enough."""
@@ -180,7 +192,7 @@ class Proving:
             digest=hashlib.sha256(family.rows.tobytes()).hexdigest()[:16],
         )
 
-    def first_run(self, family: Family) -> tuple[int, Attempt]:
+    def first_run(self, family: Family) -> tuple[int, SolverRun]:
         """By turns, each longer than the one before: the solver maximises, or looks for one element more than the best.
         Which of the two ends sooner depends on the problem."""
         began = time.monotonic()
@@ -199,9 +211,9 @@ class Proving:
                 if outcome.chosen is None:
                     break
             turn *= 4
-        return bound, Attempt(CLAUSES.name, self.seed, bound, round(time.monotonic() - began, 2))
+        return bound, SolverRun(CLAUSES.name, self.seed, bound, round(time.monotonic() - began, 2))
 
-    def second_run(self, family: Family, bound: int) -> Attempt:
+    def second_run(self, family: Family, bound: int) -> SolverRun:
         began = time.monotonic()
         parts, group, news = self.parts(CLIQUES, family, self.seed + 1), self.group(family), self.news("again", bound)
         outcome, _ = self.solved(CLIQUES, family, group, parts, self.seed + 1, NEVER, bound + 1, news)
@@ -212,7 +224,7 @@ class Proving:
                 f" ({'legal' if score is not None else 'not legal'}); this is an error in handloom or in CP-SAT"
             )
         proved = bound if outcome.finished else None
-        return Attempt(CLIQUES.name, self.seed + 1, proved, round(time.monotonic() - began, 2))
+        return SolverRun(CLIQUES.name, self.seed + 1, proved, round(time.monotonic() - began, 2))
 
     def parts(self, encoding: Encoding, family: Family, seed: int) -> list[Part]:
         """The bounds of the parts of the space, by one encoding."""
@@ -250,12 +262,14 @@ class Proving:
         seconds: float,
         target: int | None,
         news: Callable[[int | None, int | None], None],
-    ) -> tuple[Outcome, int]:
+    ) -> tuple[Solved, int]:
         """How the solver ended, and an upper bound, that of all elements if it has proved none."""
-        model, x = modelled(encoding, family, group, parts)
+        whole = family.size == len(self.problem.space.elements)
+        least = target or max(len(self.best) if whole else 0, greedy_size(family))
+        model, x = modelled(encoding, family, group, parts, least)
         if target is None:
             model.maximize(sum(x))
-            if family.size == len(self.problem.space.elements) and self.best:
+            if whole and self.best:
                 add_hint(model, x, leader(group, family.size, self.best, encoding.backwards))
         else:
             model.add(sum(x) >= target)
@@ -297,15 +311,24 @@ class Proving:
         if classes is None:
             return replace(proof, note="not counted (the graphs are too symmetric)")
         seconds = round(time.monotonic() - began, 2)
-        return replace(proof, count=Count(sum(classes.values()), len(classes), str(group), seconds))
+        return replace(proof, count=Optima(sum(classes.values()), len(classes), str(group), seconds))
 
 
-def modelled(encoding: Encoding, family: Family, group: Group, parts: list[Part]) -> tuple[Any, list[Any]]:
-    """The model of a family: its forbidden sets, the bounds of its parts, and its symmetry broken."""
+def modelled(
+    encoding: Encoding, family: Family, group: Group, parts: list[Part], least: int = 0
+) -> tuple[Any, list[Any]]:
+    """The model of a family: its forbidden sets, the bounds of its parts, and its symmetry broken. Of a large group,
+    elements are fixed for constructions of at least `least`."""
     model, x = new_model(family.size)
     encoding.add(model, x, family)
-    for part in with_images(parts, group):
+    images = with_images(parts, group)
+    for part in images:
         model.add(sum(x[i] for i in part.elements) <= part.bound)
+    if group.kind == "large" and least:
+        taken, kept = fixed(family, group.generators, least, images, encoding.backwards)
+        for element in taken:
+            model.add(x[element] == 1)
+        group = Group("large", some_products(kept, family.size))
     for moved in group.broken:
         break_symmetry(model, x, moved, encoding.backwards)
     return model, x
