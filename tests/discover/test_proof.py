@@ -23,11 +23,11 @@ pytest.importorskip("ortools", reason="NO ortools: nothing of `handloom prove` i
 from handloom.discover.proof import bounding
 from handloom.discover.proof.bounding import CLAUSES, CLIQUES, modelled
 from handloom.discover.proof.family import forbidden_family, greedy_size
-from handloom.discover.proof.fixing import fixed
+from handloom.discover.proof.fixing import fixed_elements
 from handloom.discover.proof.optima import automorphisms
 from handloom.discover.proof.parts import Parts
 from handloom.discover.proof.proof import Proof
-from handloom.discover.proof.solver import NEVER, Solved, solutions
+from handloom.discover.proof.solver import NEVER, Ended, solutions
 from handloom.discover.proof.symmetric import Group, group_of
 
 
@@ -126,7 +126,7 @@ def test_fixed_elements_are_in_some_legal_set_of_every_size_from_the_least_on(na
     family = forbidden_family(problem)
     generators, right = [*group_of(problem.space, family).maps], legal(problem)
     for least in range(1, max(map(len, right)) + 1):
-        taken, kept = fixed(family, generators, least, parts_of(problem, family), last)
+        taken, kept = fixed_elements(family, generators, least, parts_of(problem, family), last)
         sizes = {len(some) for some in right if {*taken} <= {*some}}
         assert {len(some) for some in right if len(some) >= least} <= sizes
         assert all(family.is_kept_by(moved) and (moved[[*taken]] == taken).all() for moved in kept)
@@ -137,7 +137,7 @@ def test_of_a_cap_set_of_dimension_d_one_more_than_d_points_are_fixed_under_all_
         problem = problem_named("cap-set", d=d)
         family = forbidden_family(problem)
         group = group_of(problem.space, family)
-        taken, _ = fixed(family, group.generators or [*group.maps], least)
+        taken, _ = fixed_elements(family, group.generators or [*group.maps], least)
         assert len(taken) == d + 1
         assert greedy_size(family) == 2**d  # all points of 0 and 1
 
@@ -229,8 +229,8 @@ def test_larger_problems_are_optimal_where_the_literature_says(problem, most):
 
 
 def test_a_solution_that_the_verifier_refuses_ends_the_proof(monkeypatch):
-    lie = Solved(True, (0, 1, 2), 3)
-    monkeypatch.setattr(bounding, "solve", lambda *words: lie)
+    lie = Ended(True, (0, 1, 2), 3)
+    monkeypatch.setattr(bounding, "run_solver", lambda *words: lie)
     with pytest.raises(HandloomError, match="CP-SAT found what the verifier refuses"):
         hl.prove("isosceles:n=3", store=None)
 

@@ -20,11 +20,11 @@ from handloom.discover.problem import Problem, verdict
 from handloom.discover.proof.clauses import add_clauses
 from handloom.discover.proof.cliques import add_cliques
 from handloom.discover.proof.family import Family, forbidden_family, greedy_size
-from handloom.discover.proof.fixing import fixed
+from handloom.discover.proof.fixing import fixed_elements
 from handloom.discover.proof.optima import classes_of
-from handloom.discover.proof.parts import Part, Parts, with_images
+from handloom.discover.proof.parts import BoundedPart, Parts, with_images
 from handloom.discover.proof.proof import Optima, Progress, Proof, SolverRun
-from handloom.discover.proof.solver import NEVER, Solved, check_installed, new_model, solutions, solve
+from handloom.discover.proof.solver import NEVER, Ended, check_installed, new_model, run_solver, solutions
 from handloom.discover.proof.symmetric import Group, break_symmetry, group_of, some_products
 from handloom.discover.records.proofs import keep_proof
 from handloom.discover.records.store import Store
@@ -226,12 +226,12 @@ class Proving:
         proved = bound if outcome.finished else None
         return SolverRun(CLIQUES.name, self.seed + 1, proved, round(time.monotonic() - began, 2))
 
-    def parts(self, encoding: Encoding, family: Family, seed: int) -> list[Part]:
+    def parts(self, encoding: Encoding, family: Family, seed: int) -> list[BoundedPart]:
         """The bounds of the parts of the space, by one encoding."""
 
         until = self.elapsed() + PARTS_SHARE * (self.until - self.elapsed())
 
-        def bound_of(space: Space, inner: Family, parts: list[Part]) -> int | None:
+        def bound_of(space: Space, inner: Family, parts: list[BoundedPart]) -> int | None:
             if self.stop() or self.elapsed() >= until:
                 return None
             self.report(f"bounding parts of {inner.size} elements")
@@ -257,12 +257,12 @@ class Proving:
         encoding: Encoding,
         family: Family,
         group: Group,
-        parts: list[Part],
+        parts: list[BoundedPart],
         seed: int,
         seconds: float,
         target: int | None,
         news: Callable[[int | None, int | None], None],
-    ) -> tuple[Solved, int]:
+    ) -> tuple[Ended, int]:
         """How the solver ended, and an upper bound, that of all elements if it has proved none."""
         whole = family.size == len(self.problem.space.elements)
         least = target or max(len(self.best) if whole else 0, greedy_size(family))
@@ -274,7 +274,7 @@ class Proving:
         else:
             model.add(sum(x) >= target)
         left = max(0.0, min(seconds, self.until - self.elapsed()))
-        outcome = solve(model, x, seed, left, self.stop, news)
+        outcome = run_solver(model, x, seed, left, self.stop, news)
         if target is None and outcome.finished and outcome.chosen is None:
             raise HandloomError(f"{self.problem}: CP-SAT refuses even the empty set; this is an error in handloom")
         return outcome, family.size if outcome.bound is None else min(outcome.bound, family.size)
@@ -315,7 +315,7 @@ class Proving:
 
 
 def modelled(
-    encoding: Encoding, family: Family, group: Group, parts: list[Part], least: int = 0
+    encoding: Encoding, family: Family, group: Group, parts: list[BoundedPart], least: int = 0
 ) -> tuple[Any, list[Any]]:
     """The model of a family: its forbidden sets, the bounds of its parts, and its symmetry broken. Of a large group,
     elements are fixed for constructions of at least `least`."""
@@ -325,7 +325,7 @@ def modelled(
     for part in images:
         model.add(sum(x[i] for i in part.elements) <= part.bound)
     if group.kind == "large" and least:
-        taken, kept = fixed(family, group.generators, least, images, encoding.backwards)
+        taken, kept = fixed_elements(family, group.generators, least, images, encoding.backwards)
         for element in taken:
             model.add(x[element] == 1)
         group = Group("large", some_products(kept, family.size))

@@ -1,7 +1,7 @@
 """Elements that a model chooses beforehand, because a symmetry takes some construction to one that has them.
 
     >>> square = Family(4, np.array([[0, 3], [1, 2]]))
-    >>> fixed(square, [np.array([1, 3, 0, 2])], least=2)[0]
+    >>> fixed_elements(square, [np.array([1, 3, 0, 2])], least=2)[0]
     (0,)
 
 Of the elements that may be chosen beside those fixed so far, the symmetries that keep these make orbits. If without the
@@ -16,13 +16,13 @@ import numpy as np
 
 from handloom.core.arrays import Array
 from handloom.discover.proof.family import Family
-from handloom.discover.proof.parts import Part
+from handloom.discover.proof.parts import BoundedPart
 
 MOST_GENERATORS = 60  # of those that keep an element: any of them generate symmetries
 
 
-def fixed(
-    family: Family, generators: Sequence[Array], least: int, parts: Sequence[Part] = (), last: bool = False
+def fixed_elements(
+    family: Family, generators: Sequence[Array], least: int, parts: Sequence[BoundedPart] = (), last: bool = False
 ) -> tuple[tuple[int, ...], list[Array]]:
     """The fixed elements, and symmetries that keep each of them. With last=True an orbit's last element is taken."""
     taken, kept = list[int](), list(generators)
@@ -46,7 +46,7 @@ def allowed_beside(family: Family, taken: Sequence[int]) -> list[int]:
     return [i for i in range(family.size) if i not in there and i not in refused]
 
 
-def most_within(elements: set[int], parts: Sequence[Part]) -> int:
+def most_within(elements: set[int], parts: Sequence[BoundedPart]) -> int:
     """An upper bound for constructions of these elements."""
     bounds = (part.bound + len(elements.difference(part.elements)) for part in parts)
     return min([len(elements), *bounds])

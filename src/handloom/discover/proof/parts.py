@@ -18,12 +18,12 @@ MOST_PARTS = 10_000
 MOST_IMAGES = 5_000  # of parts under a large group
 MOST_WORK = 300_000_000  # parts times forbidden sets: looking these up takes seconds
 
-Bound = Callable[[Space, Family, "list[Part]"], int | None]  # an upper bound; None: there was no time for one
+Bound = Callable[[Space, Family, "list[BoundedPart]"], int | None]  # an upper bound; None: there was no time for one
 Box = tuple[tuple[int, ...], tuple[int, ...]]  # its first corner, its sides
 
 
 @dataclass(frozen=True)
-class Part:
+class BoundedPart:
     """Elements of which at most `bound` can be chosen."""
 
     elements: tuple[int, ...]
@@ -37,19 +37,19 @@ class Parts:
         self.bound = bound
         self.known: dict[tuple[str, tuple[int, int, bytes]], int | None] = {}
 
-    def of(self, space: Space, family: Family) -> list[Part]:
+    def of(self, space: Space, family: Family) -> list[BoundedPart]:
         """The parts of a space with their bounds."""
         if space.kind == "graph":
             return self.without_a_vertex(space, family)
         return self.in_boxes(space, family)
 
-    def look_up(self, space: Space, family: Family, inner: Callable[[], list[Part]]) -> int | None:
+    def look_up(self, space: Space, family: Family, inner: Callable[[], list[BoundedPart]]) -> int | None:
         name = (f"{space.kind} {space.sides}", family.key)
         if name not in self.known:
             self.known[name] = self.bound(space, family, inner()) if len(family.rows) else family.size
         return self.known[name]
 
-    def without_a_vertex(self, space: Space, family: Family) -> list[Part]:
+    def without_a_vertex(self, space: Space, family: Family) -> list[BoundedPart]:
         """Of a graph the edges that do not meet a vertex, if these are the same problem for all vertices."""
         vertices = space.sides[0]
         if vertices < 4:
@@ -61,16 +61,16 @@ class Parts:
             return []
         smaller = graph(vertices - 1)
         bound = self.look_up(smaller, families[0], lambda: self.of(smaller, families[0]))
-        return [] if bound is None else [Part(elements, bound) for elements in left]
+        return [] if bound is None else [BoundedPart(elements, bound) for elements in left]
 
-    def in_boxes(self, space: Space, family: Family) -> list[Part]:
+    def in_boxes(self, space: Space, family: Family) -> list[BoundedPart]:
         """Of a grid all smaller boxes, of a list all intervals; those only that say more than two halves of them."""
         sides = space.sides or (len(space.elements),)
         boxes = sorted(boxes_in(sides), key=lambda box: prod(box[1]))
         if len(boxes) > MOST_PARTS or len(boxes) * len(family.rows) > MOST_WORK:
             return []
         bounds: dict[Box, int] = {}
-        found: list[Part] = []
+        found: list[BoundedPart] = []
         for box in boxes:
             elements = elements_in(box, sides)
             within = family.within(elements)
@@ -80,7 +80,7 @@ class Parts:
                 break
             bounds[box] = bound
             if all(bounds[low] + bounds[high] > bound for low, high in halves(box)):
-                found.append(Part(elements, bound))
+                found.append(BoundedPart(elements, bound))
         return [part for part in found if part.bound < len(part.elements)]
 
 
@@ -124,14 +124,14 @@ def halves(box: Box) -> Iterator[tuple[Box, Box]]:
             yield (corner, low), ((*corner[:axis], corner[axis] + wide, *corner[axis + 1 :]), high)
 
 
-def inside(found: list[Part], elements: tuple[int, ...]) -> list[Part]:
+def inside(found: list[BoundedPart], elements: tuple[int, ...]) -> list[BoundedPart]:
     """The parts that lie within these elements, numbered as there."""
     place = {element: i for i, element in enumerate(elements)}
     some = [part for part in found if part.bound < len(part.elements) and place.keys() >= {*part.elements}]
-    return [Part(tuple(place[i] for i in part.elements), part.bound) for part in some]
+    return [BoundedPart(tuple(place[i] for i in part.elements), part.bound) for part in some]
 
 
-def with_images(parts: list[Part], group: Group) -> list[Part]:
+def with_images(parts: list[BoundedPart], group: Group) -> list[BoundedPart]:
     """Parts and their images under a large group, as planes of every direction are those of a coordinate. (The images
     of boxes under a small group are mostly boxes.)"""
     if group.kind != "large":
@@ -143,4 +143,4 @@ def with_images(parts: list[Part], group: Group) -> list[Part]:
         fresh = {image: found[one] for one, image in images if image not in found}
         found |= fresh
         new = [*fresh]
-    return [Part(elements, bound) for elements, bound in found.items()]
+    return [BoundedPart(elements, bound) for elements, bound in found.items()]

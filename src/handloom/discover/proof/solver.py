@@ -34,7 +34,7 @@ def new_model(size: int) -> tuple[Any, list[Any]]:
 
 
 @dataclass(frozen=True)
-class Solved:
+class Ended:
     """How a solver ended: `finished` with a maximum, or with there being none; or with a bound only."""
 
     finished: bool
@@ -42,7 +42,7 @@ class Solved:
     bound: int | None  # of the objective
 
 
-def solve(model: Any, x: Sequence[Any], seed: int, seconds: float, stop: Stop, news: News) -> Solved:
+def run_solver(model: Any, x: Sequence[Any], seed: int, seconds: float, stop: Stop, news: News) -> Ended:
     """Solve a model, for up to that many seconds, or until `stop` says so."""
     from ortools.sat.python import cp_model
 
@@ -65,7 +65,7 @@ def solve(model: Any, x: Sequence[Any], seed: int, seconds: float, stop: Stop, n
     found = status in (cp_model.OPTIMAL, cp_model.FEASIBLE)
     bound = floor(solver.best_objective_bound + 1e-6) if found and maximises else best[1]
     chosen = tuple(i for i, one in enumerate(x) if solver.boolean_value(one)) if found else None
-    return Solved(status in (cp_model.OPTIMAL, cp_model.INFEASIBLE), chosen, bound)
+    return Ended(status in (cp_model.OPTIMAL, cp_model.INFEASIBLE), chosen, bound)
 
 
 def solutions(
