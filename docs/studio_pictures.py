@@ -97,14 +97,18 @@ def main() -> None:
             studio.take("lesson")
             studio.open("screen=compare&model=addition&beside=tiny-addition")
             studio.take("compare")
-            studio.open("screen=discover&problem=isosceles:n=8", "return Boolean(document.querySelector('.draw canvas'))")
+            studio.open(
+                "screen=discover&problem=isosceles:n=8", "return Boolean(document.querySelector('.draw canvas'))"
+            )
             studio.run(CLICK, [[1, 1], [5, 1], [3, 4], [6, 6]])
             studio.wait("return Boolean(document.querySelector('.offending li'))")
             studio.take("discover")
             studio.open("screen=learn", "return Boolean(document.querySelector('.form button'))", 1000)
             studio.run(TYPE, {"task": "s[3]==s[7]", "steps": 800, "every": 100, "keep": 200})
             studio.run(PRESS, "Start")
-            studio.wait("return document.querySelectorAll('.strings li').length && document.querySelector('.state.done')")
+            studio.wait(
+                "return document.querySelectorAll('.strings li').length && document.querySelector('.state.done')"
+            )
             studio.take("learn")
         finally:
             studio.close()
