@@ -55,7 +55,10 @@ ask("/api/jobs", { kind: "learn", task: "s[3]==s[7]", choices: { steps: 100000, 
 STOP = """
 const done = arguments[arguments.length - 1], began = Date.now();
 ask("/api/jobs/halt", { job: Number(told[0].job) });
-const wait = () => { const end = told.find((one) => one.type === "done"); end ? done(end.at - began) : setTimeout(wait, 5); };
+function wait() {
+  const end = told.find((one) => one.type === "done");
+  return end ? done(end.at - began) : setTimeout(wait, 5);
+}
 wait();
 """
 READY = "return Boolean(globalThis.loom && loom.facts && document.querySelector('.answer').textContent)"

@@ -51,11 +51,23 @@ def found(browser):
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
 
 
+def on_a_phone(page):
+    """At a width of 390 pixels nothing is scrolled sideways."""
+    size = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
+    page.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    try:
+        wide = "[document.documentElement, document.querySelector('#screen')].map((one) => one.scrollWidth)"
+        assert max(page.run(f"return {wide}")) <= 390
+    finally:
+        page.browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
 @pytest.mark.parametrize("screen", SCREENS)
 def test_a_screen_has_no_serious_finding_and_asks_this_machine_only(page, found, screen):
     page.load(f"screen={screen}")
     page.until(SCREENS[screen])
     assert [*found()] == []
+    on_a_phone(page)
     asked = page.run("return performance.getEntriesByType('resource').map(({ name }) => name)")
     own = (page.address.partition("#")[0], "blob:", "data:")
     assert [name for name in asked if not name.startswith(own)] == []
