@@ -21,7 +21,8 @@ from hypothesis import strategies as st
 from handloom.core import HandloomError
 from handloom.discover import Problem, graph, grid, permutation, subsets, word
 from handloom.discover.problem import verdict
-from handloom.discover.records.store import Find, NotLegal, Record, Store, rank, wrong
+from handloom.discover.records.ranking import rank
+from handloom.discover.records.store import Find, NotLegal, Record, Store, wrong
 
 SEARCH = {"how": "search", "symmetry": None, "seed": 1, "run": None, "generation": 0, "start": None, "parent": None}
 

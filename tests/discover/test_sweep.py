@@ -16,7 +16,7 @@ from handloom import HandloomError
 from handloom.discover.loop.sweep import begin_sweep, reopen_sweep
 from handloom.discover.records.size_table import SizeRow, as_b_file, as_csv, as_latex, table_rows, terms_of
 from handloom.discover.records.store import Store
-from handloom.discover.size_ranges import has_range, names_in
+from handloom.discover.size_ranges import has_range, names_in_range
 
 CYCLES, QUICK = "four-cycle-free:n=5..7", {"generations": 1, "attempts": 10, "steps": 100, "model": False}
 WORDS = ["--generations", 1, "--attempts", 10, "--steps", 100, "--no-model"]
@@ -38,8 +38,8 @@ def run(tmp_path, monkeypatch):
 
 
 def test_a_range_stands_for_its_names():
-    assert names_in("isosceles:n=9..11") == ["isosceles:n=9", "isosceles:n=10", "isosceles:n=11"]
-    assert names_in("a/b.py:k=2,n=1..5..2") == ["a/b.py:k=2,n=1", "a/b.py:k=2,n=3", "a/b.py:k=2,n=5"]
+    assert names_in_range("isosceles:n=9..11") == ["isosceles:n=9", "isosceles:n=10", "isosceles:n=11"]
+    assert names_in_range("a/b.py:k=2,n=1..5..2") == ["a/b.py:k=2,n=1", "a/b.py:k=2,n=3", "a/b.py:k=2,n=5"]
     assert not has_range("a..b/c.py:n=3")
     assert not has_range("isosceles")
 
@@ -47,7 +47,7 @@ def test_a_range_stands_for_its_names():
 @pytest.mark.parametrize("name", ["p:n=5..3", "p:n=1..2,k=1..2", "p:n=1..5..0", "p:n=0..99999"])
 def test_a_range_that_stands_for_nothing_or_too_much_is_refused(name):
     with pytest.raises(HandloomError, match="range"):
-        names_in(name)
+        names_in_range(name)
 
 
 # Running

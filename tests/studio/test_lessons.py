@@ -17,7 +17,7 @@ from handloom.learn.data import Data
 from handloom.learn.settings import Settings
 from handloom.studio.lessons.exported import certified, lesson_page, model_of
 from handloom.studio.lessons.lesson import ORDER, fields_of, learned_names, lesson, lessons, place
-from handloom.studio.lessons.markdown import blocks, links, parts
+from handloom.studio.lessons.markdown import links, parsed_blocks, parts
 from handloom.tasks import Task, task_of
 from handloom.tasks.certify import proven
 from handloom.view.pages.looms import Loom, known
@@ -325,7 +325,7 @@ def test_a_lesson_that_is_not_there_is_named_in_one_line():
 
 def test_markdown_has_headings_paragraphs_lists_code_and_links_that_begin_with_a_hash():
     text = "## A *b*\n\none\ntwo `x` **y**\n\n- a\n  b\n- [c](#edits=2.z[0]=0)\n\n```\n<b>\n```\n\n1. d"
-    assert blocks(text) == [
+    assert parsed_blocks(text) == [
         {"kind": "heading", "level": 2, "parts": ["A ", {"kind": "em", "parts": ["b"]}]},
         {
             "kind": "paragraph",

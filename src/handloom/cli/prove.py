@@ -41,10 +41,10 @@ def prove(
     handloom prove 'isosceles:n=1..6'
     """
     from handloom.discover.proof import prove
-    from handloom.discover.size_ranges import has_range, names_in
+    from handloom.discover.size_ranges import has_range, names_in_range
 
     proofs = []
-    for name in names_in(problem):
+    for name in names_in_range(problem):
         view = ProofView()
         try:
             proof = prove(name, seconds, count=count, seed=seed, store=store, watch=view)

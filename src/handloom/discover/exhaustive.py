@@ -60,9 +60,9 @@ def by_compiled(problem: Problem, rule: Rule, construction: Sequence[int]) -> tu
     import numpy as np
 
     from handloom.discover.search.compiling import compiled, coordinates
-    from handloom.discover.search.kept import kept
+    from handloom.discover.search.kept import kept_code
 
-    finding = kept(find_from(), compiled(problem, rule))
+    finding = kept_code(find_from(), compiled(problem, rule))
     rows = coordinates(problem.space)[list(construction)]
     found, size = np.zeros(5, np.int64), arity(rule)
     for a in range(len(rows)):  # one after the other, so that Ctrl-C is heard

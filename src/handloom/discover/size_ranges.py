@@ -1,8 +1,8 @@
 """A range in a parameter of a problem's name: several sizes of one problem, as a sweep and its table take them.
 
-    >>> names_in("isosceles:n=6..8")
+    >>> names_in_range("isosceles:n=6..8")
     ['isosceles:n=6', 'isosceles:n=7', 'isosceles:n=8']
-    >>> names_in("words:length=20..30..5,pattern=xx")
+    >>> names_in_range("words:length=20..30..5,pattern=xx")
     ['words:length=20,pattern=xx', 'words:length=25,pattern=xx', 'words:length=30,pattern=xx']
     >>> has_range("isosceles:n=6")
     False
@@ -24,7 +24,7 @@ def has_range(name: str) -> bool:
     return RANGE.search(parameters_in(name)) is not None
 
 
-def names_in(name: str) -> list[str]:
+def names_in_range(name: str) -> list[str]:
     """The names that a name with a range stands for, in their order; of one without, itself."""
     text = parameters_in(name)
     found = list(RANGE.finditer(text))

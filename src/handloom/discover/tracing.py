@@ -197,7 +197,7 @@ def unmoved(terms: Polynomial, axes: int) -> frozenset[int]:
 
 def traits_of(rule: Callable[..., Any], size: int, space: Space) -> Traits:
     """What can be proven of a rule of that many elements of a space."""
-    ranges = ranges_of(space)
+    ranges = coordinate_ranges(space)
     given: list[bool] | None = []
     bound, free, by_order = [0.0], frozenset(range(len(ranges))), True
     for _ in range(MOST_PATHS):
@@ -214,7 +214,7 @@ def traits_of(rule: Callable[..., Any], size: int, space: Space) -> Traits:
     return Traits()
 
 
-def ranges_of(space: Space) -> list[tuple[int, int]]:
+def coordinate_ranges(space: Space) -> list[tuple[int, int]]:
     """The least and the greatest value of each coordinate."""
     rows = [element if isinstance(element, tuple) else (element,) for element in space.arguments]
     return [(min(column), max(column)) for column in zip(*rows, strict=True)]

@@ -16,7 +16,7 @@ from handloom.core.finding import LAST, find, is_program
 from handloom.core.registry import loaded
 from handloom.read.explanation import about, example_for, question
 from handloom.studio.desk import Studio
-from handloom.studio.lessons.lesson import LEARNED, learned
+from handloom.studio.lessons.lesson import LEARNED, learned_model
 from handloom.tasks import Task, task_of
 from handloom.tasks.catalogue import TASKS, is_rule
 from handloom.tasks.naming import python_file
@@ -62,7 +62,7 @@ def found(studio: Studio, name: str) -> tuple[Model, Path | None]:
     if file := program_file(studio, name):
         return compiled(str(file) + name.removeprefix(name.partition(".py")[0] + ".py")), file.parent
     if name.startswith(LEARNED):
-        return learned(name), None
+        return learned_model(name), None
     path = studio.place(name)
     if path.suffix == ".py":
         raise HandloomError(f"{shown(name)} is a Python file; name it on the command line")

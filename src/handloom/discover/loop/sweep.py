@@ -24,7 +24,7 @@ from handloom.discover.loop.start import Discovery, PathText, begin, reopen
 from handloom.discover.loop.starts import SMALLER, smaller_starts
 from handloom.discover.problem import Problem
 from handloom.discover.records.store import Store
-from handloom.discover.size_ranges import has_range, names_in, parameters_in
+from handloom.discover.size_ranges import has_range, names_in_range, parameters_in
 from handloom.runs import Folder
 from handloom.runs.folder import ABOUT, damaged
 from handloom.tasks.naming import python_file
@@ -54,7 +54,7 @@ class Sweep:
     @property
     def names(self) -> list[str]:
         """The problems, in the order in which they are run."""
-        return names_in(self.asked)
+        return names_in_range(self.asked)
 
     @cached_property
     def problems(self) -> dict[str, Problem]:
@@ -110,7 +110,7 @@ def begin_sweep(
         raise HandloomError(f"{asked} has no range of sizes (expected one such as n=6..16); give a parameter one")
     check_limits(asked, how)
     Plan.from_json({key: value for key, value in how.items() if key not in (*KEPT, "seconds", "start")})
-    sizes_named(names_in(asked))  # a wrong one raises its error before the first is run
+    sizes_named(names_in_range(asked))  # a wrong one raises its error before the first is run
     where = Store.open(store).path
     made = Folder.create(None if folder is None else Path(folder), asked)
     try:

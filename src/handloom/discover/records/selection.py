@@ -21,7 +21,7 @@ from handloom.core.registry import offered
 from handloom.discover.catalogue import PROBLEMS, problem_named
 from handloom.discover.problem import Problem
 from handloom.discover.records.store import Record, Store
-from handloom.discover.size_ranges import has_range, names_in
+from handloom.discover.size_ranges import has_range, names_in_range
 
 Asked = Problem | str | None  # a problem, its name, the part of the name before the parameters, its file; None: all
 
@@ -53,7 +53,7 @@ def select(store: Store, asked: Asked = None, best: int | None = None) -> list[R
 def problem_names(store: Store, asked: Asked = None) -> list[str]:
     """The full names of the problems asked for, in natural order; of one without records, its name."""
     if isinstance(asked, str) and has_range(asked):
-        sizes, there = [full_name(name) for name in names_in(asked)], set(store.problems())
+        sizes, there = [full_name(name) for name in names_in_range(asked)], set(store.problems())
         return [name for name in sizes if name in there] or sizes
     stored = [name for name in store.problems() if is_asked(name, asked)]
     if not stored and asked is not None:

@@ -25,7 +25,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,6 +35,7 @@ from handloom.core.errors import one_line, shown
 from handloom.core.files import as_path, beside, check_place, what_is
 from handloom.core.registry import offered
 from handloom.discover.problem import Number, Problem, is_score, verdict
+from handloom.discover.records.ranking import rank, rank_of
 from handloom.discover.spaces import Construction, Space
 
 PATIENCE = 30.0  # seconds for other programs to finish writing
@@ -358,25 +358,6 @@ def other_aim(problem: Problem, record: Record) -> str | None:
     if record.minimise == problem.minimise:
         return None
     return f"their scores were to be {'small' if record.minimise else 'large'}"
-
-
-def rank_of(problem: Problem, score: Number) -> str:
-    """The rank of a score, which also shows whether it was to be small: that of 0 by a mark."""
-    return rank(problem.merit(score)) + ("~" if problem.minimise and not score else "")
-
-
-def rank(score: Number) -> str:
-    """Text that sorts like the numbers, even if they are too large for SQLite, or too close for a float.
-
-    >>> sorted([2, 10**30 + 1, -1.5, 10**30, 0, -10, 0.25], key=rank)
-    [-10, -1.5, 0, 0.25, 2, 1000000000000000000000000000000, 1000000000000000000000000000001]
-    """
-    exact = Decimal(score)
-    digits = "".join(map(str, exact.as_tuple().digits)).rstrip("0")
-    text = f"{exact.adjusted() + 5000:04}{digits}"  # the exponent, then the digits
-    if not exact:
-        return "1"
-    return f"2{text}" if exact > 0 else f"0{text.translate(str.maketrans('0123456789', '9876543210'))}~"
 
 
 def key_of(problem: Problem, form: Construction) -> str:

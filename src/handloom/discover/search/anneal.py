@@ -36,7 +36,7 @@ from handloom.core.checks import is_number
 from handloom.core.errors import in_users_code, shown, told
 from handloom.discover.problem import Number, Problem, arity, exact_score, score_argument
 from handloom.discover.search.compiling import fast, kernel, numba_error
-from handloom.discover.search.kept import kept
+from handloom.discover.search.kept import kept_code
 from handloom.discover.search.moves import (
     Chosen,
     Walker,
@@ -83,7 +83,7 @@ class Annealer:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # Numba's about a user's code
-                self.walk = kept(walk, *self.kernels)
+                self.walk = kept_code(walk, *self.kernels)
                 self.walk(*nowhere)
         except Exception as error:  # Numba raises many kinds
             self.note = f"the score runs as plain Python; Numba cannot compile it: {numba_error(error)}"

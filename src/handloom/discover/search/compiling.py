@@ -68,12 +68,12 @@ CALLS: dict[int, Callable[[Any, Any], Callable[..., Any]]] = {
 
 def compiled(problem: Problem, rule: Rule) -> Test:
     """The rule for Numba; compiled once for all symmetries and sizes that share it."""
-    from handloom.discover.search.kept import kept
+    from handloom.discover.search.kept import kept_code
 
     xy = coordinates(problem.space)
     test = for_width(rule, xy.shape[1] if isinstance(problem.space.arguments[0], tuple) else 0)
     try:
-        kept(ask, test)(xy, *[min(i, len(xy) - 1) for i in range(5)])
+        kept_code(ask, test)(xy, *[min(i, len(xy) - 1) for i in range(5)])
     except (NumbaError, ValueError) as error:
         if not isinstance(error, NumbaError) and "Numba" not in str(error):  # raised by the rule itself
             raise

@@ -18,7 +18,7 @@ from handloom.core.arrays import Array
 from handloom.discover.problem import Problem, arity
 from handloom.discover.search.compiling import Test, compiled, coordinates, kernel
 from handloom.discover.search.enumeration import forbidden_sets
-from handloom.discover.search.kept import kept
+from handloom.discover.search.kept import kept_code
 from handloom.discover.search.result import Stop, never_stop
 from handloom.discover.search.symmetry import Orbits
 from handloom.discover.search.triples import TableLimits, in_any_order, mark_within, table_of_triples
@@ -54,12 +54,12 @@ def conflicts(
     rows = [listed_sets(problem, orbits)]
     for size, rule, test in tests:
         if size == 1:
-            kept(mark_single, test)(xy, of, never)
+            kept_code(mark_single, test)(xy, of, never)
         elif size == 2:
-            kept(mark_pairs, test)(xy, of, apart)
+            kept_code(mark_pairs, test)(xy, of, apart)
         elif size == 3:
             starts = np.cumsum([0, *orbits.weights])
-            kept(mark_within, in_any_order(test))(xy, np.concatenate(orbits.members), starts, apart)
+            kept_code(mark_within, in_any_order(test))(xy, np.concatenate(orbits.members), starts, apart)
         else:
             rows.append(of[forbidden_sets(problem, rule, stop, limits)])
     if stop():

@@ -22,11 +22,11 @@ import numpy as np
 from handloom.core.arrays import Array
 from handloom.discover.problem import Problem, Rule, arity
 from handloom.discover.search.compiling import Test, compiled, coordinates, kernel
-from handloom.discover.search.kept import kept
+from handloom.discover.search.kept import kept_code
 from handloom.discover.search.result import Stop
 from handloom.discover.search.triples import TableLimits, TooLarge, on_all_cores
 from handloom.discover.spaces import Space, graph
-from handloom.discover.tracing import Traits, ranges_of, traits_of
+from handloom.discover.tracing import Traits, coordinate_ranges, traits_of
 
 LONGER = 8  # a rule of four or five elements takes this many times as long as one of three
 FEW = 1_000_000  # sets that are tried sooner than a rule is traced
@@ -71,7 +71,7 @@ def enumerated(problem: Problem, rule: Rule, stop: Stop, limits: TableLimits) ->
 
 def is_box(space: Space) -> bool:
     """Whether the elements are all points of a grid, in its order, wherever it begins."""
-    full = product(*(range(low, high + 1) for low, high in ranges_of(space)))
+    full = product(*(range(low, high + 1) for low, high in coordinate_ranges(space)))
     elements = (element if isinstance(element, tuple) else (element,) for element in space.arguments)
     return all(one == other for one, other in zip(elements, full, strict=False))
 
@@ -82,7 +82,7 @@ def tried(problem: Problem, rule: Rule, axes: Sequence[int], stop: Stop, limits:
     count = len(space.elements)
     if calls(space, size, axes) > limits.tried // LONGER:
         raise TooLarge(f"{count:,} elements have too many sets of {size}")
-    trying, xy = kept(try_sets, compiled(problem, rule)), coordinates(space)
+    trying, xy = kept_code(try_sets, compiled(problem, rule)), coordinates(space)
     touched = np.zeros(count, np.int64)  # for each element a bit for each side
     for bit, axis in enumerate(axes):
         touched |= (xy[:, axis] == xy[:, axis].min()) << bit
@@ -111,7 +111,7 @@ def too_many(total: int, size: int, limits: TableLimits) -> None:
 
 def calls(space: Space, size: int, axes: Sequence[int]) -> int:
     """How many sets of elements touch the low side of each of these axes: all, without those that miss one, …"""
-    sides = [high - low + 1 for low, high in ranges_of(space)]
+    sides = [high - low + 1 for low, high in coordinate_ranges(space)]
     parts = chain.from_iterable(combinations(axes, k) for k in range(len(axes) + 1))
     count = len(space.elements)
     return sum(
@@ -198,7 +198,7 @@ def grown(rows: Array) -> Array:
 
 def moved(rows: Array, space: Space, axes: Sequence[int], limits: TableLimits) -> Array:
     """All copies of these sets that are moved along the axes, as far as there is room."""
-    xy, sides = coordinates(space), [high - low + 1 for low, high in ranges_of(space)]
+    xy, sides = coordinates(space), [high - low + 1 for low, high in coordinate_ranges(space)]
     room = [sides[axis] - np.ptp(xy[:, axis][rows], axis=1) for axis in axes] if len(rows) else []
     copies = prod(room, start=np.ones(len(rows), np.int64))
     too_many(int(copies.sum()), rows.shape[1], limits)

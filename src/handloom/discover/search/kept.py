@@ -1,6 +1,6 @@
 """Machine code of rules and scores, kept on disk beside that of our kernels, so that each is compiled once.
 
-    marked = kept(mark_pairs, test)    # marked(xy, of, apart) is mark_pairs(test, xy, of, apart)
+    marked = kept_code(mark_pairs, test)    # marked(xy, of, apart) is mark_pairs(test, xy, of, apart)
 
 Numba keeps no code of a kernel that takes a function. Here a kernel is kept with the functions that it is given, under
 a digest of everything that the code is made of: the bytecode of all functions that are called, their constants,
@@ -72,7 +72,7 @@ def prune(folder: Path) -> None:
 
 
 @lru_cache(maxsize=256)
-def kept(inner: Any, *functions: Callable[..., Any]) -> Callable[..., Any]:
+def kept_code(inner: Any, *functions: Callable[..., Any]) -> Callable[..., Any]:
     """A kernel with the functions that it takes first."""
     rest = inspect.getfullargspec(inner.py_func).args[len(functions) :]
     given = [f"function_{number}" for number in range(len(functions))]

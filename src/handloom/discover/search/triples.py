@@ -20,7 +20,7 @@ import numpy as np
 from handloom.core import HandloomError
 from handloom.core.arrays import Array
 from handloom.discover.search.compiling import Test, kernel
-from handloom.discover.search.kept import kept
+from handloom.discover.search.kept import kept_code
 from handloom.discover.search.result import Stop
 from handloom.discover.search.symmetry import Orbits
 
@@ -173,7 +173,7 @@ def row_maker(
         def marked(asked: Sequence[Test], a: int) -> Array:
             mark = np.zeros((count - first, count - first), np.bool_)
             for test in asked:
-                kept(mark_triples, test)(xy, of, a, rest, first, mark)
+                kept_code(mark_triples, test)(xy, of, a, rest, first, mark)
             return mark
 
         mark = marked(tests, element)

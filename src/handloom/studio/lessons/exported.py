@@ -10,7 +10,7 @@ from handloom.core import Model
 from handloom.core.finding import find
 from handloom.core.registry import offered
 from handloom.read.explanation import about, example_for
-from handloom.studio.lessons.lesson import LEARNED, learned, lesson
+from handloom.studio.lessons.lesson import LEARNED, learned_model, lesson
 from handloom.tasks import Certificate, Task, certify, task_of
 from handloom.tasks.certify import proven
 from handloom.view.pages.live import Page
@@ -55,4 +55,4 @@ def certified(name: str) -> Certificate | None:
 
 def model_of(name: str) -> Model:
     """A model that a lesson shows: a program, or one of its trained ones."""
-    return learned(name) if name.startswith(LEARNED) else find(name).model
+    return learned_model(name) if name.startswith(LEARNED) else find(name).model

@@ -24,7 +24,7 @@ from urllib.parse import quote, unquote
 from handloom.core import HandloomError, Model
 from handloom.core.errors import shown
 from handloom.core.finding import load, nearest
-from handloom.studio.lessons.markdown import blocks, links
+from handloom.studio.lessons.markdown import links, parsed_blocks
 
 ORDER = ("hello", "choosing", "search", "addition", "rule")
 SAFE = "/:=,;[]."  # characters that a link may have as they are
@@ -99,7 +99,7 @@ def lesson(name: str) -> Lesson:
     head, _, text = (place() / f"{name}.md").read_text("utf-8").partition("\n\n")
     title, *facts = head.splitlines()
     about = dict(fact.split(": ", 1) for fact in facts)
-    tree = blocks(text)
+    tree = parsed_blocks(text)
     complete(tree, fields_of(about["start"]))
     return Lesson(name, title.removeprefix("# "), about["about"], int(about["minutes"]), about["start"], tree)
 
@@ -109,7 +109,7 @@ def picture(name: str) -> str:
     return (place() / f"{lesson(name).name}.svg").read_text("utf-8")
 
 
-def learned(name: str) -> Model:
+def learned_model(name: str) -> Model:
     """A trained model of a lesson, as learned/induction."""
     names = learned_names()
     if name not in names:

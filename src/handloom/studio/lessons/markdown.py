@@ -1,6 +1,6 @@
 """A little Markdown, read into plain JSON values, of which a page makes elements: no markup ever passes.
 
-    blocks("# Two\n\nA *word* and [a link](#edits=2.z[0]=0).")
+    parsed_blocks("# Two\n\nA *word* and [a link](#edits=2.z[0]=0).")
 
 A block is {kind: heading | paragraph | list | code, …}; what is written in it are `parts`, each a text or {kind: strong
 | em | code | link, parts}. Headings, paragraphs, lists of one level, blocks of code, emphasis, code and links: that is
@@ -24,7 +24,7 @@ PART = re.compile(
 )
 
 
-def blocks(text: str) -> list[dict[str, Any]]:
+def parsed_blocks(text: str) -> list[dict[str, Any]]:
     """The blocks of a text."""
     return list(read_blocks(text.splitlines()))
 

@@ -1,6 +1,6 @@
 """The list of readings: each with a name, a sentence, what it asks for, and the function that gives what is shown.
 
-    ANALYSES["circuit"].show(Asked(model, None, task, {}, progress))
+    ANALYSES["circuit"].show(Question(model, None, task, {}, progress))
 
 They are those of `handloom read`, and those that have no command. docs/read.md says what each means.
 """
@@ -13,7 +13,7 @@ from handloom import read
 from handloom.core import HandloomError, Model
 from handloom.core.callbacks import Progress
 from handloom.read.overview import example_input
-from handloom.studio.reading.results import Shown, drawn, table
+from handloom.studio.reading.results import Shown, drawn, found_table
 from handloom.tasks import Learnable, Task
 from handloom.tasks.task import Ids
 from handloom.view.dictionary_card import cosine_bars
@@ -35,7 +35,7 @@ MOST_PATHS = 40
 
 
 @dataclass(frozen=True)
-class Asked:
+class Question:
     """What a reading is about: a model with its task, if that may be known, the folder it is in, and the fields that
     the page sends."""
 
@@ -54,48 +54,53 @@ class Asked:
         return read.pairs_of(self.model, self.task, PAIRS)
 
 
-def heads(asked: Asked) -> Shown:
+def heads(asked: Question) -> Shown:
     found = read.heads(asked.model, task=asked.task)
     rows = [(one.head, one.name, one.score, ", ".join(f"{n} {s:.2f}" for n, s in one.also)) for one in found]
-    return Shown([], [table("", ["head", "name", "score", "also"], rows)], [drawn("", heads_drawing(found))])
+    return Shown([], [found_table("", ["head", "name", "score", "also"], rows)], [drawn("", heads_drawing(found))])
 
 
-def circuit(asked: Asked) -> Shown:
+def circuit(asked: Question) -> Shown:
     found = read.circuit(asked.model, asked.task, progress=asked.progress)
     rows = [
         (f"{e.source} → {e.target}", e.share, "real" if e.real else "", "core" if e.core else "") for e in found.edges
     ]
-    edges = table("Edges", ["edge", "pairs that need it", "real", "core"], sorted(rows, key=lambda row: -row[1]))
+    edges = found_table("Edges", ["edge", "pairs that need it", "real", "core"], sorted(rows, key=lambda row: -row[1]))
     return Shown([found.summary(), *found.comparison()], [edges], [drawn("", circuit_drawing(found))])
 
 
-def paths(asked: Asked) -> Shown:
+def paths(asked: Question) -> Shown:
     given, wanted = asked.on, (asked.fields.get("answer") or None, asked.fields.get("against") or None)
     found = read.paths(asked.model, given, *wanted).top(MOST_PATHS)
     words = str(found).splitlines()
     rows = [(" → ".join(one.to_json()["path"]), one.contribution) for one in found.paths]
     return Shown(
-        [words[0], words[-1]], [table("", ["path", "contribution"], rows)], [drawn("", paths_drawing(found))], given
+        [words[0], words[-1]],
+        [found_table("", ["path", "contribution"], rows)],
+        [drawn("", paths_drawing(found))],
+        given,
     )
 
 
-def attribution(asked: Asked) -> Shown:
+def attribution(asked: Question) -> Shown:
     given = asked.on
     found = read.direct_attribution(asked.model, given)
     rows = sorted(found.parts.items(), key=lambda part: -abs(part[1]))
     words = [str(found).splitlines()[0]]
-    return Shown(words, [table("", ["part", "contribution"], rows)], [drawn("", attribution_drawing(found))], given)
+    return Shown(
+        words, [found_table("", ["part", "contribution"], rows)], [drawn("", attribution_drawing(found))], given
+    )
 
 
-def shares(asked: Asked) -> Shown:
+def shares(asked: Question) -> Shown:
     given = asked.on
     found = read.shares(asked.model, given)
     rows = [(reader, source, share) for reader, of in found.to_json().items() for source, share in of.items() if share]
     rows.sort(key=lambda row: -abs(row[2]))
-    return Shown([], [table("", ["reader", "reads", "share"], rows)], [drawn("", shares_drawing(found))], given)
+    return Shown([], [found_table("", ["reader", "reads", "share"], rows)], [drawn("", shares_drawing(found))], given)
 
 
-def lens(asked: Asked) -> Shown:
+def lens(asked: Question) -> Shown:
     given = asked.on
     found = read.lens(asked.model, given, asked.fields.get("answer") or None)
     each = found.to_json()
@@ -104,28 +109,30 @@ def lens(asked: Asked) -> Shown:
         for i, token in enumerate(each["tokens"])
     ]
     columns = ["position", *(site["site"] for site in each["sites"])]
-    return Shown([], [table("", columns, rows)], [drawn("", lens_drawing(found))], given)
+    return Shown([], [found_table("", columns, rows)], [drawn("", lens_drawing(found))], given)
 
 
-def ablation(asked: Asked) -> Shown:
+def ablation(asked: Question) -> Shown:
     found = read.ablate(asked.model, pairs=asked.pairs())
     each = found.to_json()
     rows = sorted(((one["part"], one["right"], one["change"]) for one in each["parts"]), key=lambda row: row[1])
     words = [f"{each['how']}; the metric with all parts is {each['metric']:.4g}"]
-    return Shown(words, [table("", ["without", "still right", "change"], rows)], [drawn("", parts_drawing(found))])
+    return Shown(
+        words, [found_table("", ["without", "still right", "change"], rows)], [drawn("", parts_drawing(found))]
+    )
 
 
-def patching(asked: Asked) -> Shown:
+def patching(asked: Question) -> Shown:
     clean = asked.on
     other = asked.fields.get("other") or changed_input(asked, clean)
     found = read.patch(asked.model, clean, other, asked.fields.get("sites") or "*.resid_pre")
     names = [f"{i} {one}" for i, one in enumerate(found.tokens[0])]
     rows = [(name, *map(float, row)) for name, row in found.rows.items()]
     words = [str(found).splitlines()[0], f"{clean} into {other}"]
-    return Shown(words, [table("", ["site", *names], rows)], [drawn("", patching_drawing(found))], clean)
+    return Shown(words, [found_table("", ["site", *names], rows)], [drawn("", patching_drawing(found))], clean)
 
 
-def changed_input(asked: Asked, text: str) -> str:
+def changed_input(asked: Question, text: str) -> str:
     """The input with one token changed, such that another answer is right."""
     task, vocab = asked.task, asked.model.vocab
     ids = vocab.encode(text)
@@ -143,22 +150,22 @@ def changed_input(asked: Asked, text: str) -> str:
     return vocab.decode(found)
 
 
-def edges(asked: Asked) -> Shown:
+def edges(asked: Question) -> Shown:
     found = read.edge_attribution(asked.model, asked.pairs(), steps=5)
     rows = sorted(((f"{source} → {target}", score) for (source, target), score in found.items()), key=by_size)
     words = [f"{found.method}: {found.meaning}. An estimate by gradients; the circuit is the truth."]
-    return Shown(words, [table("", ["edge", "score"], rows)], [drawn("", edges_drawing(found))])
+    return Shown(words, [found_table("", ["edge", "score"], rows)], [drawn("", edges_drawing(found))])
 
 
 def by_size(row: tuple[str, float]) -> float:
     return -abs(row[1])
 
 
-def tables_of_heads(asked: Asked) -> Shown:
+def tables_of_heads(asked: Question) -> Shown:
     found = read.head_circuits(asked.model)
     rows = [(one["head"], one["copying"], one["matching"], *singular(one)) for one in found.to_json()]
     columns = ["head", "copying", "matching", "largest of QK", "largest of OV"]
-    return Shown([], [table("", columns, rows)], [drawn("", circuits_drawing(found))])
+    return Shown([], [found_table("", columns, rows)], [drawn("", circuits_drawing(found))])
 
 
 def singular(one: Mapping[str, list[float]]) -> tuple[float, float]:
@@ -166,22 +173,22 @@ def singular(one: Mapping[str, list[float]]) -> tuple[float, float]:
     return max(one["qk_singular_values"], default=0.0), max(one["ov_singular_values"], default=0.0)
 
 
-def composition(asked: Asked) -> Shown:
+def composition(asked: Question) -> Shown:
     found = read.composition(asked.model)
     rows = [(one.source, one.target, one.kind, one.value, one.p) for one in found.pairs]
     columns = ["head", "is read by", "as", "composition", "chance"]
-    return Shown([], [table("", columns, rows)], [drawn("", composition_drawing(found))])
+    return Shown([], [found_table("", columns, rows)], [drawn("", composition_drawing(found))])
 
 
-def virtual(asked: Asked) -> Shown:
+def virtual(asked: Question) -> Shown:
     given = asked.on
     found = read.virtual_heads(asked.model, given)
     rows = [(f"{one.first} then {one.second}", one.share, one.copying) for one in found.pairs]
     drawing = drawn("", virtual_heads_drawing(found))
-    return Shown([], [table("", ["virtual head", "share", "copying"], rows)], [drawing], given)
+    return Shown([], [found_table("", ["virtual head", "share", "copying"], rows)], [drawing], given)
 
 
-def dictionary(asked: Asked) -> Shown:
+def dictionary(asked: Question) -> Shown:
     site = asked.fields.get("site") or f"{max(0, asked.model.config.layers - 1)}.resid_pre"
     found = read.dictionary(asked.model, site)
     facts = [
@@ -192,14 +199,14 @@ def dictionary(asked: Asked) -> Shown:
         ("loss recovered", found.recovered),
         ("same output", found.same),
     ]
-    tables = [table(f"A sparse autoencoder at {site}", ["what", "value"], facts)]
+    tables = [found_table(f"A sparse autoencoder at {site}", ["what", "value"], facts)]
     if found.matched is None:
         return Shown([], tables)
-    tables.append(table("Named directions", ["direction", "best cosine"], found.cosines.items()))
+    tables.append(found_table("Named directions", ["direction", "best cosine"], found.cosines.items()))
     return Shown([], tables, [drawn("Best cosine of each named direction", cosine_bars(found))])
 
 
-def periodic(asked: Asked) -> Shown:
+def periodic(asked: Question) -> Shown:
     found = read.periodic(asked.model, asked.task if isinstance(asked.task, Task) else None, asked.progress)
     rows = [(k, found.logits[k - 1], found.embedding[k - 1]) for k in range(1, len(found.logits) + 1)]
     drawings = [
@@ -209,23 +216,23 @@ def periodic(asked: Asked) -> Shown:
     if len(found.checkpoints) > 1:
         drawings.append(drawn("Losses over the steps", loss_curves(found.checkpoints)))
     words = str(found).splitlines()[:2]
-    return Shown(words, [table("", ["frequency", "of the logits", "of the embedding"], rows)], drawings)
+    return Shown(words, [found_table("", ["frequency", "of the logits", "of the embedding"], rows)], drawings)
 
 
-def film(asked: Asked) -> Shown:
+def film(asked: Question) -> Shown:
     if asked.folder is None:
         raise HandloomError("a film strip is of a run with kept models; choose a run that keeps models while it trains")
     found = read.film_strip(asked.folder, asked.fields.get("on") or None, progress=asked.progress)
     rows = list(zip(found.steps, found.changes(), strict=True))
-    moved = table("", ["step", "attention moved since the one before"], rows)
+    moved = found_table("", ["step", "attention moved since the one before"], rows)
     return Shown([str(found).splitlines()[0]], [moved], [drawn("", film_strip_drawing(found))])
 
 
-def matching(asked: Asked, other: Model) -> Shown:
+def matching(asked: Question, other: Model) -> Shown:
     found = read.match_heads(asked.model, other)
     rows = [(f"{one.head} {one.name}", f"{one.other} {one.other_name}", one.similarity) for one in found.matches]
     drawing = heatmap(found.similarity, [f"{one.head} {one.name}" for one in found.matches], found.others, scale=1.0)
-    return Shown([], [table("", ["head", "most similar there", "similarity"], rows)], [drawn("", drawing)])
+    return Shown([], [found_table("", ["head", "most similar there", "similarity"], rows)], [drawn("", drawing)])
 
 
 @dataclass(frozen=True)
@@ -234,7 +241,7 @@ class Analysis:
 
     title: str
     says: str
-    show: Callable[[Asked], Shown]
+    show: Callable[[Question], Shown]
     asks: tuple[str, ...] = ()
 
 

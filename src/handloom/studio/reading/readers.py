@@ -24,7 +24,7 @@ from handloom.studio.desk import Studio
 from handloom.studio.models import text_of
 from handloom.studio.reading.analyses import ANALYSES
 
-COMMAND = [sys.executable, "-P", "-m", "handloom.studio.reading.reader"]
+COMMAND = [sys.executable, "-P", "-m", "handloom.studio.reading.reading_process"]
 MOST = 2  # at once
 KEPT = 20  # results
 WAIT = 0.4  # seconds that a question waits for the answer

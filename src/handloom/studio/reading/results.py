@@ -1,6 +1,6 @@
 """What a reading shows: words, tables and drawings, as plain JSON values that a page draws by itself.
 
-    Shown(words=["…"], tables=[table("Paths", ["path", "contribution"], rows)], drawings=[drawn("", drawing)])
+    Shown(words=["…"], tables=[found_table("Paths", ["path", "contribution"], rows)], drawings=[drawn("", drawing)])
 
 A number in a table stays a number: the page sorts by it. A drawing passes as its shapes, so that a page can give them
 its colours, show their hints, and make links of the heads among them.
@@ -30,7 +30,7 @@ class Shown:
         return vars(self)
 
 
-def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> JSON:
+def found_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> JSON:
     """A table; the first column names the row."""
     all_rows = [[*row] for row in rows]
     left_out = max(0, len(all_rows) - MOST_ROWS)

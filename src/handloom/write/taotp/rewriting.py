@@ -23,7 +23,7 @@ from handloom.core import params as parameters
 from handloom.write.taotp.factoring import same
 from handloom.write.taotp.places import Place, places
 from handloom.write.taotp.reader import LAYER, TABLES, read_taotp
-from handloom.write.taotp.writer import Page, array_entries
+from handloom.write.taotp.writer import TextOfModel, array_entries
 
 STEP = "    "
 
@@ -50,7 +50,7 @@ def with_weights(text: str, model: Model) -> tuple[str, list[Change]]:
     old = read_taotp(text)
     if old.config != model.config:
         raise HandloomError("the text is of a model of another shape (expected the same one); write the whole model")
-    page, found = Page(model.astype(old.dtype)), places(text)
+    page, found = TextOfModel(model.astype(old.dtype)), places(text)
     pieces = sorted(piece(text, found, page, name, value) for name, value in differences(old, page.model))
     for one in reversed(pieces):
         text = text[: one.first] + one.text + text[one.end :]
@@ -83,7 +83,7 @@ def alike(a: Any, b: Any) -> bool:
     return isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and same(a, b)
 
 
-def piece(text: str, found: dict[str, Place], page: Page, name: str, value: Any) -> Piece:
+def piece(text: str, found: dict[str, Place], page: TextOfModel, name: str, value: Any) -> Piece:
     """Where an entry's value stands, or would, and its new text."""
     layer, _, short = name.rpartition(".")
     if place := found.get(name):

@@ -70,7 +70,7 @@ def written(model: Model) -> Iterator[tuple[str, str]]:
         yield "config", repr({n: list(value) if isinstance(value, tuple) else value for n, value in different.items()})
     if model.dtype == np.float32:
         yield "dtype", "'float32'"
-    page = Page(model)
+    page = TextOfModel(model)
     for name, value in found.items():
         yield name, page.layers(value) if name == "layers" else page.entry(name, value, "    ")
     if model.notes:
@@ -107,7 +107,7 @@ def array_entries(arrays: parameters.Params, known: dict[str, tuple[str, str]]) 
     return entries
 
 
-class Page:
+class TextOfModel:
     """The text of a model's arrays."""
 
     def __init__(self, model: Model) -> None:

@@ -1,6 +1,6 @@
 """The child process that reads models: one line of JSON in, lines of progress out, and one with what was found.
 
-    python -P -m handloom.studio.reading.reader
+    python -P -m handloom.studio.reading.reading_process
 
 Apart from the server, a reading of a minute keeps nobody waiting, and is ended by ending the process.
 """
@@ -17,7 +17,7 @@ from handloom.core.checks import to_json
 from handloom.core.errors import shown
 from handloom.studio.desk import Studio
 from handloom.studio.models import found, not_run
-from handloom.studio.reading.analyses import ANALYSES, Asked, matching
+from handloom.studio.reading.analyses import ANALYSES, Question, matching
 from handloom.tasks import task_of
 
 PAUSE = 0.1  # seconds between lines of progress
@@ -43,17 +43,17 @@ def shape_of(model: Model) -> dict[str, int]:
     return {"layers": config.layers, "heads": config.heads, "first": first, "parts": parts}
 
 
-def asked_of(studio: Studio, body: dict[str, Any], tell: Any) -> Asked:
+def asked_of(studio: Studio, body: dict[str, Any], tell: Any) -> Question:
     fields = {name: value for name, value in body.items() if isinstance(value, str)}
     return replace(safe(studio, body["model"]), fields=fields, progress=tell)
 
 
-def safe(studio: Studio, name: str) -> Asked:
+def safe(studio: Studio, name: str) -> Question:
     """The model of a name with its task. One whose task is code that may not be run is read without it."""
     model, folder = found(studio, name)
     if not_run(studio, model, folder) is not None:
-        return Asked(without_task(model), None, None, {}, ignore)
-    return Asked(model, folder, task_or_none(model, folder), {}, ignore)
+        return Question(without_task(model), None, None, {}, ignore)
+    return Question(model, folder, task_or_none(model, folder), {}, ignore)
 
 
 def task_or_none(model: Model, folder: Path | None) -> Any:
