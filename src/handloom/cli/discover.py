@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 PROBLEM_HELP = "A problem with its parameters (isosceles:n=16, or several sizes: n=6..16), or a Python file with one."
 RUN = "Run"
 EACH = 30.0  # seconds of each run that is compared, by default
+ARM_COUNT = 5  # of a comparison (discover/loop/compare.py)
 SINGLE = ["seed", "generations", "store", "start", "on", "device"]  # options that several seeds do not take
-NOT_COMPARED = [*SINGLE, "until", "out", "model"]
+NOT_COMPARED = [*SINGLE, "until", "out", "model", "proposals"]
 
 
 def loop_settings() -> list[Parameter]:
@@ -56,7 +57,7 @@ def discover(
     ] = "threads",
     device: Annotated[str, option("Where the model is trained, cpu or cuda [cpu].", RUN, metavar="NAME")] = "cpu",
     compare: Annotated[
-        bool, option("Run with and without the model, --seconds [30] for each of --seeds.", RUN, "--compare")
+        bool, option("A fair trial of the model: five arms, --seconds [30] for each of --seeds.", RUN, "--compare")
     ] = False,
     seeds: Annotated[
         int, option("Seeds for --compare [5]; with --until, the time that each takes.", RUN, metavar="N", min=2)
@@ -81,7 +82,7 @@ def discover(
     check_words(context, problem, resume, compare, until, [*choices])
     time_limit = limit(seconds, minutes)
     if compare and problem is not None:
-        killable(time_limit or EACH, on, 2 * seeds)
+        killable(time_limit or EACH, on, ARM_COUNT * seeds)
         show_comparison(problem, time_limit or EACH, seeds, choices, as_json)
         return
     limits = {"seconds": time_limit, "generations": generations, "until": until}
@@ -145,7 +146,7 @@ def check_words(
     if resume is not None and (more := first_given(context, [*chosen, "out", "start", "compare", "seeds"])):
         raise HandloomError(f"{more} with --resume: a resumed run keeps the settings it began with; leave it out")
     if compare and (more := first_given(context, NOT_COMPARED)):
-        raise HandloomError(f"{more} with --compare: both ways run for --seconds, with --seeds seeds; leave it out")
+        raise HandloomError(f"{more} with --compare: all arms run for --seconds, with --seeds seeds; leave it out")
     if not compare and until is None and (more := first_given(context, ["seeds"])):
         raise HandloomError(f"{more} is for --compare, or --until X; --seed gives one run its seed")
     timed = not compare and problem is not None and first_given(context, ["seeds"])
@@ -252,7 +253,7 @@ def list_problems(as_json: bool) -> None:
 
 
 def show_comparison(problem: str, seconds: float, seeds: int, choices: dict[str, Any], as_json: bool) -> None:
-    """Compare runs with and without the model."""
+    """Compare runs with the model, without it, and with what it must beat."""
     from handloom.cli.live.discovery import DiscoveryView
     from handloom.discover.loop.compare import compare
 

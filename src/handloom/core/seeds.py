@@ -36,6 +36,9 @@ class Elsewhere(IntEnum):
     REPEATS = 8  # rows of random tokens that heads are named on
     TASK_ROWS = 9  # inputs of a task that heads are named on
     ROTATIONS = 10  # that composition is compared with
+    IMAGES = 11  # of constructions, that the model of a discovery run trains on; with the generation
+    NULLS = 12  # proposals that a model is compared with; with the generation
+    REWARDS = 13  # training on rewards; with the generation
 
 
 def generator(seed: int, use: IntEnum, *more: int) -> np.random.Generator:
@@ -43,6 +46,6 @@ def generator(seed: int, use: IntEnum, *more: int) -> np.random.Generator:
     return np.random.default_rng((seed, use, *more))
 
 
-def derived(seed: int, use: Use, *more: int) -> int:
+def derived(seed: int, use: IntEnum, *more: int) -> int:
     """A seed of 64 bits for one use of a seed of any size."""
     return int(np.random.SeedSequence((seed, use, *more)).generate_state(1, np.uint64)[0])

@@ -26,11 +26,18 @@ TIES = 20  # records of the best score that a run keeps
 
 @dataclass(frozen=True)
 class Member:
-    """A construction in its canonical form, its score, and the generation that found it."""
+    """A construction in its canonical form, its score, and the generation that found it; as it was found, and under
+    which symmetry."""
 
     construction: Construction
     score: Number
     generation: int
+    found: Construction = ()  # as it was found, which has the symmetry; () if that is the form
+    symmetry: str = NONE
+
+    @property
+    def as_found(self) -> Construction:
+        return self.found or self.construction
 
 
 class Pool:
@@ -45,12 +52,13 @@ class Pool:
         self.keep, self.canonical, self.merit = keep, canonical, merit
         self.members: dict[Construction, Member] = {}
 
-    def add(self, construction: Construction, score: Number, generation: int) -> Member | None:
+    def add(self, construction: Construction, score: Number, generation: int, symmetry: str = NONE) -> Member | None:
         """The new member; None if the pool has it already."""
         form = self.canonical(construction)
         if form in self.members:
             return None
-        member = self.members[form] = Member(form, score, generation)
+        found = construction if symmetry != NONE and construction != form else ()
+        member = self.members[form] = Member(form, score, generation, found, symmetry)
         return member
 
     def least(self) -> Number | None:
@@ -69,12 +77,15 @@ class Pool:
         return sorted(self.members.values(), key=rank, reverse=True)[: self.keep]
 
     def to_json(self) -> list[list[Any]]:
-        return [[list(member.construction), member.score, member.generation] for member in self.best()]
+        return [
+            [list(member.construction), member.score, member.generation, list(member.found), member.symmetry]
+            for member in self.best()
+        ]
 
     def restore(self, saved: Iterable[Sequence[Any]]) -> None:
-        for construction, score, generation in saved:
-            form = tuple(construction)
-            self.members[form] = Member(form, score, generation)
+        for construction, score, generation, *more in saved:  # earlier runs have three values
+            form, (found, symmetry) = tuple(construction), more or ((), NONE)
+            self.members[form] = Member(form, score, generation, tuple(found), symmetry)
 
 
 class Ledger:
@@ -118,24 +129,26 @@ class Ledger:
                 self.waiting.append(Find(start.construction, origin, member.construction))
         self.settle()
 
-    def add(self, outcome: Outcome, attempt: Attempt, how: str, generation: int, seconds: float) -> None:
-        """Put the result of an attempt into the pool; if it is as good as the best, into the store too."""
+    def add(self, outcome: Outcome, attempt: Attempt, how: str, generation: int, seconds: float) -> Member | None:
+        """Put the result of an attempt into the pool; if it is as good as the best, into the store too. Returns the new
+        member of the pool."""
         result, symmetry = outcome.result, outcome.symmetry
         before = self.best_under.get(symmetry, result.score)
         self.best_under[symmetry] = max(result.score, before, key=self.problem.merit)
         if attempt.least is not None and self.problem.merit(result.score) < self.problem.merit(attempt.least):
-            return
-        member = self.pool.add(result.construction, result.score, generation)
+            return None
+        member = self.pool.add(result.construction, result.score, generation, symmetry)
         ties = sum(record.score == result.score for record in self.records) + len(self.waiting)
         if member is None or (self.best is not None and (self.best.exceeds(result.score) or ties >= TIES)):
-            return
+            return member
         origin = self.origin(how, None if symmetry == NONE else symmetry, generation, seconds)
         origin |= {"search_seed": attempt.seed, "steps": result.steps}  # with its start, enough to repeat the search
         if attempt.start is not None:
-            origin |= self.start_of(attempt.start, outcome, "model" if how == "model" else "pool")
+            origin |= self.start_of(attempt.start, outcome, "pool" if how == "search" else how)
         self.waiting.append(Find(result.construction, origin, member.construction))
         if self.best is None or self.problem.merit(result.score) > self.problem.merit(self.best.score):
             self.settle()
+        return member
 
     def origin(self, how: str, symmetry: str | None, generation: int, seconds: float) -> dict[str, Any]:
         return {

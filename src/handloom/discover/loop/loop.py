@@ -3,8 +3,9 @@
     run(setup, state)      # setup: what the run is given (setup.py); state: what changes while it runs (state.py)
 
 The first generation is search alone. In every later one the model trains on the pool and proposes constructions, and a
-search starts from each of them; a quarter of the attempts stay search alone. Without a model (the control) searches
-start from the pool instead. What is better than everything before is verified exactly and stored at once.
+short search starts from each of them; beside these some searches begin from nothing, as many as has paid so far.
+Without a model (the control) searches start from the pool instead. What is better than everything before is verified
+exactly and stored at once.
 
 Everything in a generation follows from the plan and the pool. So a run without a limit of time can be repeated, and an
 interrupted one resumes from its last whole generation.
@@ -14,22 +15,35 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 
 from handloom.discover.loop.executors import Executor, executor_for
-from handloom.discover.loop.model_turn import adapt_temperature, propose, train_model
+from handloom.discover.loop.model_turn import (
+    FEWEST,
+    adapt_temperature,
+    propose,
+    propose_without_model,
+    train_model,
+)
+from handloom.discover.loop.plan import MODEL_ITSELF
 from handloom.discover.loop.report import Stage, statistics_of
-from handloom.discover.loop.schedule import luby, next_attempt, next_seed
+from handloom.discover.loop.schedule import next_attempt, next_seed
 from handloom.discover.loop.setup import Setup
+from handloom.discover.loop.sources import PROPOSED, SEARCHED
 from handloom.discover.loop.state import Line, State, deadline, over, save_state, show_progress
+from handloom.discover.model.codec import Decoded
 from handloom.discover.problem import Number
 from handloom.discover.search.attempts import ANY, Attempt, Outcome, symmetry_names
 from handloom.discover.search.result import Stop
+from handloom.discover.search.symmetry import NONE
 from handloom.discover.spaces import Construction
 from handloom.runs import interrupts
 
 ROUND = 40  # attempts after which the symmetries are compared again
-SEARCH_ALONE = 4  # in a generation with the model, one attempt in this many is search alone
-FEWEST = 10  # constructions in the pool for the model to train on
+OF_PROPOSALS = (  # what a line of metrics says of proposals
+    *("temperature", "loss", "held_out", "marginals", "share", "illegal"),
+    *("duplicates", "repaired", "legal", "before", "after"),
+)
 
 
 def run(setup: Setup, state: State) -> None:
@@ -52,7 +66,7 @@ def run(setup: Setup, state: State) -> None:
 def one_generation(setup: Setup, state: State, executor: Executor) -> Line:
     """By search or with the model; then keep the best. The line that describes it."""
     few = len(state.ledger.pool.members) < FEWEST
-    step = by_search if few or not state.generation or not setup.plan.model else with_model
+    step = by_search if few or not state.generation or not setup.plan.model else with_proposals
     line = step(setup, state, executor)
     state.ledger.pool.trim()
     seconds = round(state.clock.elapsed(), 3)
@@ -64,31 +78,24 @@ def by_search(setup: Setup, state: State, executor: Executor) -> Line:
     if not state.generation and setup.plan.model:
         search_smaller(setup, state)
     scores = search(setup, state, executor, setup.plan.attempts, from_pool=state.generation > 0)
-    no_model = ("temperature", "loss", "illegal", "duplicates", "repaired", "legal", "before", "after")
-    return dict.fromkeys(no_model) | {"sampled": 0, "searched": statistics_of(scores, setup.problem.minimise)}
+    return dict.fromkeys(OF_PROPOSALS) | {"sampled": 0, "searched": statistics_of(scores, setup.problem.minimise)}
 
 
-def with_model(setup: Setup, state: State, executor: Executor) -> Line:
+def with_proposals(setup: Setup, state: State, executor: Executor) -> Line:
     """Train, propose, improve; and some search."""
-    model, newest = state.model, state.generation - 1
-
-    def stop() -> bool:
-        return over(setup, state)
-
-    def report(done: float) -> None:
-        show_progress(setup, state, "learning", done)
-
-    train_model(setup, model, state.ledger.pool.best(), newest, deadline(setup, state), report, stop)
-    show_progress(setup, state, "sampling", 0.0)
-    proposals = [] if stop() else propose(setup, model, state.generation, deadline(setup, state))
+    proposals, count = proposals_of(setup, state, executor)
+    small = setup.problem.minimise
     starts = [one.construction for one in proposals if one.construction is not None]
     new, known = split_new(state, starts)
     improved = improve(setup, state, executor, new)
-    searched = search(setup, state, executor, max(1, setup.plan.attempts // SEARCH_ALONE), from_pool=False)
-    duplicates, small = 1 - len(new) / len(starts) if starts else 0.0, setup.problem.minimise
+    searched = search(setup, state, executor, count, from_pool=False)
+    duplicates = 1 - len(new) / len(starts) if starts else 0.0
     line = {
-        "temperature": model.temperature,
-        "loss": model.loss,
+        "temperature": state.model.temperature,
+        "loss": state.model.loss,
+        "held_out": state.model.held_out,
+        "marginals": state.model.marginals,
+        "share": round(state.sources.share, 3),
         "sampled": len(proposals),
         "illegal": share(len(proposals) - len(starts), len(proposals)),
         "duplicates": duplicates,
@@ -98,8 +105,39 @@ def with_model(setup: Setup, state: State, executor: Executor) -> Line:
         "after": statistics_of([outcome.result.score for outcome in improved], small),
         "searched": statistics_of(searched, small),
     }
-    adapt_temperature(setup, model, duplicates)
+    adapt_temperature(setup, state.model, duplicates)
+    state.sources.settle(state.ledger.pool.best())
     return line
+
+
+def proposals_of(setup: Setup, state: State, executor: Executor) -> tuple[list[Decoded], int]:
+    """The proposals of this generation, and how many searches begin from nothing beside them."""
+    model, members = state.model, state.ledger.pool.best()
+    count, searches = state.sources.sizes(setup.plan.samples)
+    if setup.plan.proposals != MODEL_ITSELF:
+        return propose_without_model(setup, model, members, count, state.generation), searches
+
+    def stop() -> bool:
+        return over(setup, state)
+
+    def report(done: float) -> None:
+        show_progress(setup, state, "learning", done)
+
+    train_model(setup, model, members, state.generation, deadline(setup, state), report, stop)
+    show_progress(setup, state, "sampling", 0.0)
+    if stop():
+        return [], searches
+    score = partial(legal_scores, setup, state, executor)
+    return propose(setup, model, count, state.generation, score, deadline(setup, state), stop), searches
+
+
+def legal_scores(setup: Setup, state: State, executor: Executor, starts: Sequence[Construction]) -> list[Number]:
+    """The scores of the legal parts of these constructions, without search. Those that there was no time for have the
+    least."""
+    attempts = [Attempt(NONE, i, 0, start) for i, start in enumerate(starts)]
+    outcomes = executor.outcomes(attempts, lambda: over(setup, state))
+    found = [setup.problem.merit(outcome.before or 0) for outcome in outcomes if outcome is not None]
+    return found + [min(found, default=0)] * (len(starts) - len(found))
 
 
 def split_new(state: State, starts: Sequence[Construction]) -> tuple[list[Construction], list[Number]]:
@@ -111,11 +149,9 @@ def split_new(state: State, starts: Sequence[Construction]) -> tuple[list[Constr
 
 
 def improve(setup: Setup, state: State, executor: Executor, starts: Sequence[Construction]) -> list[Outcome]:
-    """One search from each start."""
-    attempts = [
-        Attempt(ANY, next_seed(setup, state), setup.plan.steps * luby(i), start) for i, start in enumerate(starts, 1)
-    ]
-    return list(make_attempts(setup, state, executor, attempts, "model", "improving"))
+    """One short search from each start."""
+    attempts = [Attempt(ANY, next_seed(setup, state), setup.plan.steps, start) for start in starts]
+    return list(make_attempts(setup, state, executor, attempts, setup.plan.proposals, "improving"))
 
 
 def search(setup: Setup, state: State, executor: Executor, count: int, from_pool: bool) -> list[Number]:
@@ -149,7 +185,8 @@ def make_attempts(
             show_progress(setup, state, stage if state.searching else "preparing", (first + i) / count)
             if outcome is not None:
                 state.steps += outcome.result.steps
-                state.ledger.add(outcome, attempts[i], how, state.generation, state.clock.elapsed())
+                member = state.ledger.add(outcome, attempts[i], how, state.generation, state.clock.elapsed())
+                state.sources.count(SEARCHED if how == "search" else PROPOSED, outcome.result.steps, member)
                 yield outcome
     finally:
         state.ledger.settle()

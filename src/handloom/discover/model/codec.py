@@ -7,11 +7,12 @@
     >>> codec.decode([1, 0, 0, 0, 2, 0, 1])             # one cell too many in one row, one too few in the other
     Decoded(construction=(0, 4), repaired=True)
 
-There are three ways to write:
+There are four ways to write:
 
     cells    one token per cell, 0 or 1, row after row in a grid of two sides; for a word its letters, for a permutation
              its values
     sparse   one token per chosen element, in ascending order; for subsets only
+    orbits   one token per orbit of a symmetry, for constructions that have it (orbit_writing.py)
     bpe      the cells, with frequent neighbours joined into one token (bpe.py)
 
 Smaller sizes of a problem can be mixed in: give their spaces after the main one. With cells, the length of the rows
@@ -27,11 +28,12 @@ from typing import Any, ClassVar, NamedTuple
 from handloom.core import HandloomError, Vocab
 from handloom.core.errors import shown
 from handloom.discover.model.bpe import Merges
+from handloom.discover.model.orbit_writing import Orbitwise
 from handloom.discover.spaces import Construction, Space
 from handloom.learn.data import Strings
 from handloom.tasks.language import END
 
-KINDS = ("cells", "sparse", "bpe")
+KINDS = ("cells", "sparse", "orbits", "bpe")
 Sized = tuple[Space, Construction]  # a construction of another size, and its space
 
 EMPTY, CHOSEN, ROW_BREAK = 0, 1, 2  # the symbols of cells
@@ -54,6 +56,7 @@ class Codec:
     kind: str
     spaces: tuple[Space, ...]  # the main one first
     merges: Merges | None = None
+    orbits: tuple[int, ...] | None = None  # the orbit of each element, where constructions are written by orbits
 
     @classmethod
     def of(
@@ -62,9 +65,12 @@ class Codec:
         spaces: Space | Sequence[Space],
         constructions: Iterable[Construction] = (),
         pieces: int = PIECES,
+        orbits: Iterable[int] | None = None,
     ) -> "Codec":
-        """`constructions`, of the main space, are what bpe derives its pieces from."""
-        plain = cls(kind, check_spaces(kind, spaces))
+        """`constructions`, of the main space, are what bpe derives its pieces from; `orbits` tells of each element in
+        which orbit it is."""
+        plain = cls(kind, check_spaces(kind, spaces), orbits=None if orbits is None else tuple(map(int, orbits)))
+        check_orbits(plain)
         if kind != "bpe":
             return plain
         strings = [plain.writing.write(construction) for construction in constructions]
@@ -74,19 +80,22 @@ class Codec:
 
     def to_json(self) -> dict[str, Any]:
         """Everything but the spaces."""
-        return {"kind": self.kind, "merges": self.merges and [list(pair) for pair in self.merges.pairs]}
+        values = {"kind": self.kind, "merges": self.merges and [list(pair) for pair in self.merges.pairs]}
+        return values | ({"orbits": list(self.orbits)} if self.orbits else {})
 
     @classmethod
     def from_json(cls, values: Any, spaces: Space | Sequence[Space]) -> "Codec":
-        if not isinstance(values, dict) or set(values) != {"kind", "merges"}:
+        if not isinstance(values, dict) or set(values) - {"orbits"} != {"kind", "merges"}:
             raise HandloomError(f"{shown(values)} is not a codec of constructions (expected kind and merges)")
+        if values["kind"] != "bpe":
+            return cls.of(values["kind"], spaces, orbits=values.get("orbits"))
         plain = cls(values["kind"], check_spaces(values["kind"], spaces))
-        if plain.kind != "bpe":
-            return plain
         return replace(plain, merges=Merges.from_json(len(plain.writing.names), values["merges"]))
 
     @cached_property
-    def writing(self) -> "Cells | Sparse":
+    def writing(self) -> "Cells | Sparse | Orbitwise":
+        if self.orbits is not None:
+            return Orbitwise(self.spaces, self.orbits)
         return Sparse(self.spaces) if self.kind == "sparse" else Cells(self.spaces)
 
     @cached_property
@@ -134,7 +143,7 @@ class Codec:
             tokens = tokens[: tokens.index(self.end)]
         symbols = self.merges.split(tokens) if self.merges else tokens
         construction = self.writing.read(symbols)
-        return Decoded(construction, construction is not None and self.writing.write(construction) != symbols)
+        return Decoded(construction, construction is not None and self.writing.write(construction) != list(symbols))
 
     def strings(self, constructions: Iterable[Construction], others: Iterable[Sized] = ()) -> Strings:
         """To train on: these constructions of the main space, then those of other sizes."""
@@ -152,14 +161,27 @@ def choose_kind(space: Space, constructions: Sequence[Construction]) -> str:
     return "cells"
 
 
+def check_orbits(codec: Codec) -> None:
+    """Raise an error unless the orbits are those of the one space that is written by orbits."""
+    if codec.kind != "orbits" and codec.orbits is None:
+        return
+    of, (main, *others) = codec.orbits or (), codec.spaces
+    counted = len(of) == len(main.elements) and set(of) == set(range(max(of, default=0) + 1))
+    if codec.kind != "orbits" or others or not counted:
+        raise HandloomError(
+            f"tokens={codec.kind} of {len(codec.spaces)} sizes, with orbits of {len(of)} elements (expected orbits of"
+            f" all {len(main.elements)} elements, counted from 0, and one size); write with sparse or cells"
+        )
+
+
 def check_spaces(kind: object, spaces: Space | Sequence[Space]) -> tuple[Space, ...]:
     """The spaces as a tuple, if they can be written together in this way."""
     if kind not in KINDS:
         raise HandloomError(f"tokens={shown(kind)}: no such way to write constructions; there are {', '.join(KINDS)}")
     listed = (spaces,) if isinstance(spaces, Space) else tuple(spaces)
     main, *others = listed
-    if kind == "sparse" and not main.is_subset:
-        raise HandloomError(f"sparse is for subsets; write a {main.kind} with cells or bpe")
+    if kind in ("sparse", "orbits") and not main.is_subset:
+        raise HandloomError(f"{kind} is for subsets; write a {main.kind} with cells or bpe")
     for space in others:
         alike = space.kind == main.kind and (len(space.sides) == 2 or len(main.sides) != 2)
         if not alike or (main.kind in ("word", "matrix") and space.elements != main.elements):

@@ -124,13 +124,13 @@ class Proposer:
         deadline: float | None = None,
         draw: "Draw | None" = None,
         at_once: int = GENERATED_AT_ONCE,
+        model: Model | None = None,
     ) -> list[list[int]]:
         """`count` strings, sampled at that temperature; fewer if the deadline comes first. They end with <end>, or when
         they are a quarter and 8 tokens longer than any string trained on, or as long as the block allows. `draw`
-        generates them in parts, of `at_once` tokens at most, elsewhere."""
-        model = self.model()
-        most = model.config.block + 1
-        longest = min(most, self.longest + self.longest // 4 + 8) if self.longest else most
+        generates them in parts, of `at_once` tokens at most, elsewhere. By default they are of the model as it is
+        now."""
+        model, longest = model or self.model(), self.most_tokens()
         size = max(1, min(STRINGS_AT_ONCE, at_once // longest))
         parts = [
             Part(tuple(self.prompt), min(size, count - first), longest, temperature, part_seed, self.stepper.device)
@@ -139,6 +139,12 @@ class Proposer:
         ]
         drawn = (draw or draw_here)(model, parts, deadline)
         return [[*self.prompt[1:], *row] for new in drawn for row in new]
+
+    def most_tokens(self) -> int:
+        """Of a proposal."""
+        assert isinstance(self.stepper.learner, Learner)
+        most = self.stepper.learner.config.block + 1
+        return min(most, self.longest + self.longest // 4 + 8) if self.longest else most
 
     def model(self) -> Model:
         """The current model."""

@@ -3,6 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
+PROPOSED = {  # what a proposal is, by who made it
+    "model": "a sample of the model",
+    "random": "random elements",
+    "marginals": "elements as frequent as in the pool",
+    "redrawn": "a construction of the pool, a fifth drawn again",
+}
+
 
 def came_from(origin: Mapping[str, Any] | None) -> str:
     """How a construction was found, in a few words.
@@ -50,8 +57,8 @@ def started_from(origin: Mapping[str, Any] | None) -> str:
         return words
     if origin.get("parent") is not None:
         return f"from record {origin['parent']}"
-    if start.get("from") == "model":
-        return f"from a sample of the model, {start.get('score')} before the search"
+    if start.get("from") in PROPOSED:
+        return f"from {PROPOSED[start['from']]}, {start.get('score')} before the search"
     return f"from a construction of score {start.get('score')} in the pool"
 
 
