@@ -21,7 +21,7 @@ import { MONO } from "./surface.js";
 const EDGE = 22; // for tokens of one or two characters, at the left and the top
 const LETTER = 6.7; // pixels
 const MOST_LETTERS = 6;
-const NAMED = 9; // pixels of a cell from which on tokens stand beside it
+const NAMED = 8; // pixels of a cell from which on tokens stand beside it
 
 /**
  * A token as it stands beside the picture. A number that is cut off would be another number, so what is too long ends

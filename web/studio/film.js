@@ -155,7 +155,8 @@ export class Film {
     const room = Math.min(LARGE, this.element.clientWidth || LARGE);
     const causal = pattern.every((share, i) => i % size <= Math.floor(i / size) || share === 0);
     const rest = { head: 0, position: -99, causal, isOut: () => false };
-    return { ...rest, room, tokens: tokens.map(tokenName), colours: this.look.colours, pattern: { shape: [1, size, size], data: pattern } };
+    const named = { tokens: tokens.map(tokenName), colours: this.look.colours };
+    return { ...rest, ...named, room, pattern: { shape: [1, size, size], data: pattern } };
   }
 
   /** @param {PointerEvent} event */
