@@ -186,6 +186,14 @@ def test_search_beside_a_learned_induction_model_answer_one_input_and_are_told_a
     page.run("document.querySelector('.differences tr[tabindex]').click()")
 
 
+def test_what_tells_two_models_of_long_names_apart_is_read_without_a_sideways_scroll(page):
+    page.load("screen=compare&model=compiled/induction:n=31,letters=10&beside=learned/induction")
+    page.until("return globalThis.looms?.length === 2 && looms.every((one) => one.facts)")
+    page.until("return document.querySelector('.differences').dataset.done")
+    sections = "[...document.querySelectorAll('.differences section')]"
+    assert page.run(f"return {sections}.every((one) => one.scrollWidth <= one.clientWidth)")
+
+
 def test_compare_offers_models_of_the_same_name_and_one_of_them_is_opened_by_a_click(page):
     page.load("screen=compare&model=tiny-addition")
     page.until("return document.querySelectorAll('.likely a').length")

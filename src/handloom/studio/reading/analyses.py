@@ -192,9 +192,9 @@ def dictionary(asked: Question) -> Shown:
     site = asked.fields.get("site") or f"{max(0, asked.model.config.layers - 1)}.resid_pre"
     found = read.dictionary(asked.model, site)
     facts = [
-        ("features", found.features),
+        ("features", f"{found.features:,}"),
         ("active at once", found.active),
-        ("dead", found.dead),
+        ("dead", f"{found.dead:,}"),
         ("variance explained", found.explained),
         ("loss recovered", found.recovered),
         ("same output", found.same),
