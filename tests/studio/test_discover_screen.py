@@ -39,6 +39,13 @@ def click_vertex(page, vertex, count):
     )
 
 
+def test_discover_begins_with_a_board_to_draw_on(page):
+    page.load("screen=discover")
+    page.until_text(VERDICT, "nothing is chosen")
+    click(page, 3, 4, 16)
+    page.until_text(VERDICT, "✓ 1")
+
+
 def test_a_triangle_of_edges_is_drawn_between_vertices_and_its_edges_are_named(page):
     board(page, "triangle-free:n=6")
     for vertex in (0, 2, 2, 5, 5, 0):

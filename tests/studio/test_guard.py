@@ -253,6 +253,19 @@ def test_many_requests_of_noise_leave_it_answering(server):
     assert ask(server, "GET /api/home HTTP/1.1")[0] == 200
 
 
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("adition", "did you mean addition?"), ("mine.py:n=3", "name a model file"), ("", "such as hello")],
+)
+def test_a_name_that_stands_for_nothing_is_one_line_and_exit_code_2(tmp_path, name, hint):
+    words = [sys.executable, "-m", "handloom", "studio", "--no-open", name]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path, timeout=WAIT, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "no such file, and no program of that name" in done.stderr
+    assert hint in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
 def test_a_port_in_use_is_one_line_and_exit_code_2(server, tmp_path):
     words = [sys.executable, "-m", "handloom", "studio", "--no-open", "--port", str(server.server_port)]
     done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path, timeout=WAIT, check=False)

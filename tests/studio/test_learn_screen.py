@@ -121,6 +121,14 @@ def test_the_tab_is_closed_and_opened_again_and_all_is_there(page):
     page.until("return document.querySelector('.chart canvas')?.getAttribute('aria-label').match(/held out \\d/)")
 
 
+def test_a_task_of_the_list_goes_into_the_form_by_a_click(page):
+    page.load("screen=learn&task=parity")  # a run may be at work, which would be shown
+    page.until("return document.querySelectorAll('.offer').length")
+    page.run("[...document.querySelectorAll('.offer')].find((one) => one.textContent.startsWith('dyck')).click()")
+    assert page.run("return document.querySelector('#task').value") == "dyck"
+    page.until_text(".subject .soft", "balanced brackets")
+
+
 def test_a_task_that_is_none_is_refused_in_one_line_beside_the_form(page):
     page.load("screen=learn")
     page.until("return Boolean(document.querySelector('.form #task'))")

@@ -135,6 +135,7 @@ STATED = {
         "199+801=": None,  # twice, with and without an edit: below
         "Without the last head": ("0990", 33),
         "Make it 3.7 times as large": ("1095", 110),
+        "Make that one a fifth of what it was": ("1095", 82),
         "Make it 0.8 times as large": ("0095", 196),
         "Take it back": ("1095", 200),
         "1.1 times its value": ("1095", 120),

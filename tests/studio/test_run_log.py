@@ -10,6 +10,8 @@ from handloom.core import HandloomError
 from handloom.core.files import load_file
 from handloom.discover import discover
 from handloom.studio import Studio
+from handloom.studio.reading.analyses import ANALYSES, Question
+from handloom.studio.reading.reading_process import ignore
 from handloom.studio.run_log import film, open_run, runs
 
 TINY = {"layers": 1, "heads": 2, "width": 8, "batch": 4, "samples": 4, "count": 50}
@@ -43,6 +45,11 @@ def test_the_film_of_kept_models_is_what_the_reference_attends_to(folder):
         trace = hl.trace(model, ids)
         shares = np.frombuffer(b64decode(frame["data"]), np.uint8).reshape(1, 2, len(ids), len(ids)) / 255
         assert np.abs(shares[0] - trace["0.pattern"]).max() <= 0.51 / 255
+
+
+def test_the_film_strip_is_described_without_the_place_of_its_folder(folder):
+    asked = Question(load_file(folder / "parity-1" / "model.safetensors"), folder / "parity-1", None, {}, ignore)
+    assert ANALYSES["film"].show(asked).words[0].startswith("2 checkpoints, 1 layers, 2 heads")
 
 
 def test_a_run_of_discover_has_its_improvements(here):

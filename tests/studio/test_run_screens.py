@@ -186,6 +186,37 @@ def test_search_beside_a_learned_induction_model_answer_one_input_and_are_told_a
     page.run("document.querySelector('.differences tr[tabindex]').click()")
 
 
+def test_what_tells_two_models_of_long_names_apart_is_read_without_a_sideways_scroll(page):
+    page.load("screen=compare&model=compiled/induction:n=31,letters=10&beside=learned/induction")
+    page.until("return globalThis.looms?.length === 2 && looms.every((one) => one.facts)")
+    page.until("return document.querySelector('.differences').dataset.done")
+    sections = "[...document.querySelectorAll('.differences section')]"
+    assert page.run(f"return {sections}.every((one) => one.scrollWidth <= one.clientWidth)")
+
+
+def test_compare_offers_models_of_the_same_name_and_one_of_them_is_opened_by_a_click(page):
+    page.load("screen=compare&model=tiny-addition")
+    page.until("return document.querySelectorAll('.likely a').length")
+    offered = page.run("return [...document.querySelectorAll('.likely a')].map((one) => one.textContent)")
+    assert "addition" in offered
+    assert not {"tiny-addition", "hello"} & set(offered)
+    page.run("[...document.querySelectorAll('.likely a')].find((one) => one.textContent === 'addition').click()")
+    page.until("return globalThis.looms?.length === 2 && looms.every((one) => one.facts)")
+
+
+def test_a_model_that_is_chosen_from_the_list_is_opened_and_one_that_is_being_typed_is_not(page):
+    opened(page, "run", "hello")
+    give = (
+        "const p = document.querySelector('nav .picker'); p.value = arguments[0];"
+        "p.dispatchEvent(new InputEvent('input', {inputType: arguments[1], bubbles: true}))"
+    )
+    page.run(give, "min", "insertText")
+    page.until_text("h1", "hello")
+    assert "model=hello" in page.run("return location.hash")
+    page.run(give, "min", "insertReplacementText")
+    page.until_text("h1", "min")
+
+
 def test_two_models_of_other_tokens_are_refused_in_one_line(page):
     page.load("screen=compare&model=search&beside=hello")
     page.until_text("#refusal", "search and hello: other tokens")
@@ -235,6 +266,18 @@ def test_on_a_phone_the_whole_figure_can_be_scrolled_above_the_exam(page, browse
         )
         loom, panel = page.run(bottoms)
         assert loom <= panel + 1
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_on_a_phone_the_figure_is_in_sight_below_the_text_and_nothing_scrolls_into_the_void(page, browser):
+    size = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    try:
+        for screen in ("run", "text", "compare"):
+            opened(page, screen, "hello", beside="hello")
+            assert page.run("return document.querySelector('.loom').clientHeight") > 300, screen
+            assert page.run("return document.documentElement.scrollHeight") <= 844, screen
     finally:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 

@@ -131,6 +131,12 @@ def test_an_edit_that_no_weights_have_is_refused_in_one_line(text, complaint):
         edited(hl.program("addition"), [read_edit(text)])
 
 
+def test_a_model_of_too_many_numbers_has_no_text_and_nobody_waits_for_one(studio):
+    found = texts.source(studio, {"model": "book/addition"})  # writing it would take nine seconds
+    assert found["text"] is None
+    assert found["why"] == "it has 360,576 numbers (expected up to 100,000 in a text); change it in Run"
+
+
 def test_save_writes_below_the_folder_whole_and_never_over_what_is_there(studio):
     assert saving.save(studio, {"path": "a.safetensors", "model": "hello", "edits": []}) == {"model": "a.safetensors"}
     text = "# mine\n" + write_taotp(hl.program("hello"))

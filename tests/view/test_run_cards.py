@@ -8,6 +8,7 @@ import pytest
 import handloom as hl
 from draws import random_model
 from handloom.core import Config, Vocab
+from handloom.view.run_cards import paths_card
 from handloom.view.svg.contributions import attribution_drawing, bars, lens_drawing, paths_drawing, shares_drawing
 from handloom.view.svg.drawing import Label, Rect, as_svg
 
@@ -33,6 +34,14 @@ def test_the_bars_of_paths_name_the_largest_and_sum_the_others():
     assert drawn[:2] == ["embed → 1.0", f"{found.paths[0].contribution:+.3g}"]
     assert drawn[-2] == f"{found.count - 3} others"
     assert len(labels(attribution_drawing(hl.read.direct_attribution(hl.program("search"), REPEATED)))) == 14
+
+
+def test_what_is_only_rounding_is_a_zero_at_the_right_of_the_axis():
+    found = hl.read.paths(hl.program("search"), REPEATED)
+    assert "By number of heads" in paths_card(found)
+    assert "e-1" not in paths_card(found).split("By number of heads")[1]
+    ends = {shape.anchor for shape in bars([("a", 1.0), ("b", -1e-18)]).shapes if isinstance(shape, Label)}
+    assert ends == {"start"}
 
 
 def test_the_map_of_shares_has_a_cell_for_each_source_and_receiver():

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import handloom as hl
 from draws import random_model
 from handloom.core import Config, params, trace
 from handloom.read import direction_names, explain
@@ -122,3 +123,9 @@ def test_a_head_whose_shared_values_are_zero_is_not_used():
     values[1] = 0.0
     words = head_words(model.with_(params=model.flat | {"layers.0.W_V": values}))
     assert words == {"0.0": "", "0.1": "", "0.2": "not used", "0.3": "not used"}
+
+
+@pytest.mark.parametrize("name", ["compiled/induction", "compiled/k-hop"])
+def test_an_example_has_something_to_answer(name):
+    task = hl.task_of(hl.program(name))
+    assert task.answer(task.example())

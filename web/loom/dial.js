@@ -39,14 +39,15 @@ export function drawDial(surface, { colours }, dial) {
   if (reading.points.length <= MOST_DOTS) {
     for (const point of reading.points) surface.circle(...pair(at(point)), big ? 1.6 : 1, { fill: faint });
   }
-  if (big && reading.points.length <= MOST_NAMES && radius > 17) names(surface, dial, at, best, { soft, ink });
+  const named = big && reading.points.length <= MOST_NAMES && radius > 17;
+  if (named) names(surface, dial, at, best, { soft, ink });
   const nothing = reading.points.length > 0 && best < 0;
   if (Math.hypot(...was.map((one, i) => one - now[i])) > 1e-6 * size) {
     surface.line([x, y, ...at(was)], { stroke: ink, dash: [2, 2], alpha: 0.6 });
   }
   if (!nothing) surface.line([x, y, ...at(now)], { stroke: blue, width: big ? 2.4 : 1.6 });
   surface.circle(...pair(nothing ? [x, y] : at(now)), big ? 4 : 2.8, { fill: nothing ? soft : blue });
-  if (!big && best >= 0 && radius > 9) {
+  if (!named && best >= 0 && radius > 9) {
     const near = at(now)[1] < y ? y + 0.62 * radius : y - 0.28 * radius; // on the side that the hand leaves free
     surface.text(x, near, sign(reading.values[best], 4), {
       fill: ink,
@@ -92,7 +93,7 @@ function names(surface, { x, radius, reading }, at, best, { soft, ink }) {
  * @param {string} name
  * @param {number} most characters
  */
-const sign = (name, most) => SIGNS[/** @type {keyof typeof SIGNS} */ (name)] ?? name.slice(0, most);
+export const sign = (name, most) => SIGNS[/** @type {keyof typeof SIGNS} */ (name)] ?? name.slice(0, most);
 
 /**
  * @param {number[]} numbers

@@ -14,15 +14,42 @@
  * @property {number} room in pixels
  * @property {(to: number, from: number) => boolean} isOut
  */
+import { sign } from "./dial.js";
 import { fitted } from "./dom.js";
 import { MONO } from "./surface.js";
 
-const EDGE = 22; // for the tokens at the left and the top
+const EDGE = 22; // for tokens of one or two characters, at the left and the top
+const LETTER = 6.7; // pixels
+const MOST_LETTERS = 6;
+const NAMED = 8; // pixels of a cell from which on tokens stand beside it
+
+/**
+ * A token as it stands beside the picture. A number that is cut off would be another number, so what is too long ends
+ * in dots.
+ * @param {string} token
+ */
+export function label(token) {
+  const short = sign(token, token.length);
+  return short.length > MOST_LETTERS ? `${short.slice(0, MOST_LETTERS - 1)}…` : short;
+}
+
+/**
+ * How long the longest of them is, in pixels.
+ * @param {string[]} tokens
+ */
+const longest = (tokens) => tokens.reduce((most, token) => Math.max(most, 9 + LETTER * label(token).length), EDGE);
 
 /**
  * @param {PatternView} view
  */
-export const cellSize = ({ pattern, room }) => Math.max(2, Math.min(17, (room - EDGE) / pattern.shape[2]));
+const cellSize = ({ pattern, room, tokens }) =>
+  Math.max(2, Math.min(17, (room - longest(tokens)) / pattern.shape[2]));
+
+/**
+ * The room for tokens, if the cells are large enough to have any.
+ * @param {PatternView} view
+ */
+const edgeOf = (view) => (cellSize(view) >= NAMED ? longest(view.tokens) : 2);
 
 /**
  * @param {HTMLCanvasElement} canvas
@@ -32,7 +59,7 @@ export function drawPattern(canvas, view) {
   const { pattern, head, position, colours, causal, isOut } = view;
   const [, T, S] = pattern.shape;
   const size = cellSize(view);
-  const edge = size >= 9 ? EDGE : 2;
+  const edge = edgeOf(view);
   const context = fitted(canvas, edge + S * size + 2, edge + T * size + 2);
   const gap = size > 6 ? 1 : 0;
   let last = "";
@@ -54,7 +81,7 @@ export function drawPattern(canvas, view) {
   context.strokeStyle = colours.named.blue;
   context.lineWidth = 1.5;
   context.strokeRect(edge - 1, edge + position * size - 1, S * size + 1, size + 1);
-  if (edge === EDGE) letters(context, view, size);
+  if (size >= NAMED) letters(context, view, size, edge);
 }
 
 /**
@@ -67,18 +94,30 @@ function shade(colours, p) {
 }
 
 /**
+ * The tokens at the left and at the top, where those that are longer than a cell is wide are turned.
  * @param {CanvasRenderingContext2D} context
  * @param {PatternView} view
  * @param {number} size
+ * @param {number} edge
  */
-function letters(context, { tokens, colours, position }, size) {
-  context.textAlign = "center";
+function letters(context, { tokens, colours, position }, size, edge) {
   tokens.forEach((token, t) => {
     context.fillStyle = t === position ? colours.named.ink : colours.named.soft;
     context.font = `${t === position ? 600 : 400} ${Math.min(11, size)}px ${MONO}`;
-    const short = token.slice(0, size > 14 ? 2 : 1);
-    context.fillText(short, EDGE + (t + 0.5) * size, EDGE - 6);
-    context.fillText(short, EDGE - 12, EDGE + (t + 0.78) * size);
+    const short = label(token);
+    context.textAlign = "right";
+    context.fillText(short, edge - 6, edge + (t + 0.78) * size);
+    context.save();
+    context.translate(edge + (t + 0.5) * size, edge - 6);
+    if (short.length * LETTER > size) {
+      context.rotate(-Math.PI / 2);
+      context.textAlign = "left";
+      context.fillText(short, 0, 0.28 * size);
+    } else {
+      context.textAlign = "center";
+      context.fillText(short, 0, 0);
+    }
+    context.restore();
   });
 }
 
@@ -109,7 +148,7 @@ function cross(context, x, y, size, stroke) {
  */
 export function patternCell(view, x, y) {
   const size = cellSize(view);
-  const edge = size >= 9 ? EDGE : 2;
+  const edge = edgeOf(view);
   const [to, from] = [Math.floor((y - edge) / size), Math.floor((x - edge) / size)];
   const [, T, S] = view.pattern.shape;
   return to >= 0 && from >= 0 && to < T && from < S && (!view.causal || from <= to) ? { to, from } : undefined;

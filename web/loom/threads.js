@@ -20,7 +20,9 @@ const AFTER = 4; // and how far below it ends
  * @param {Scene} scene
  */
 export function drawThreads(surface, scene) {
-  for (const t of scene.columns) {
+  const { position } = scene.state; // drawn last: its names lie over what is beside it
+  const columns = [...scene.columns].sort((a, b) => Number(a === position) - Number(b === position));
+  for (const t of columns) {
     scene.strands.forEach((strand, j) => {
       if (strand.kind === "thread") drawThread(surface, scene, t, j);
       else drawWhole(surface, scene, t, j);

@@ -28,7 +28,7 @@ export class CompareScreen {
   async open(fields, prefix) {
     const { model, beside } = fields;
     this.showBar(model, beside);
-    if (!beside) return void say(this.words, "Choose a second model of the same task: a program, a run or a file.");
+    if (!beside) return this.offer(model);
     const { api } = this.shell;
     const found = await Promise.all([model, beside].map((name) => api.post("/api/model", { model: name })));
     if (this.closed) return undefined;
@@ -55,6 +55,18 @@ export class CompareScreen {
     swap.hidden = !beside;
     this.bar.replaceChildren(first, swap, second, this.words);
     if (!beside) second.focus();
+  }
+
+  /**
+   * Ask for the second model, with those that may be of the same task as links.
+   * @param {string} model
+   */
+  offer(model) {
+    say(this.words, "Choose a second model of the same task: a program, a run or a file.");
+    const link = (/** @type {string} */ beside) => this.shell.link({ screen: "compare", model, beside });
+    const links = this.shell.models.like(model).map((name) => el("li", {}, el("a", { href: link(name) }, name)));
+    if (!links.length) return;
+    this.element.append(el("div", { class: "likely" }, el("h2", {}, `Beside ${model}`), el("ul", {}, ...links)));
   }
 
   close() {

@@ -40,8 +40,7 @@ export class DiscoverScreen {
     this.book.listen((run, event) => this.heard(run, event), this.closed.signal);
     const run = fields.run || (!fields.problem && (await this.book.running("discover")));
     if (run) await this.showRun(run);
-    else if (fields.problem) await this.show(fields.problem, undefined);
-    else this.main.append(el("p", { class: "start-here" }, "Choose a problem and start, or draw on its board."));
+    else await this.show(fields.problem || this.form.name, undefined);
   }
 
   /** @param {string} folder */

@@ -11,7 +11,8 @@
  * @property {Uint8Array} data (layers, heads, T, T), 255 for all of the attention
  */
 import { each, el, say } from "../loom/dom.js";
-import { cellSize, drawPattern } from "../loom/pattern.js";
+import { drawPattern, patternCell } from "../loom/pattern.js";
+import { tokenName } from "../loom/words.js";
 import { Look } from "./look.js";
 import { written } from "./ticks.js";
 
@@ -154,19 +155,19 @@ export class Film {
     const room = Math.min(LARGE, this.element.clientWidth || LARGE);
     const causal = pattern.every((share, i) => i % size <= Math.floor(i / size) || share === 0);
     const rest = { head: 0, position: -99, causal, isOut: () => false };
-    return { ...rest, room, tokens, colours: this.look.colours, pattern: { shape: [1, size, size], data: pattern } };
+    const named = { tokens: tokens.map(tokenName), colours: this.look.colours };
+    return { ...rest, ...named, room, pattern: { shape: [1, size, size], data: pattern } };
   }
 
   /** @param {PointerEvent} event */
   tell(event) {
     const frame = this.frames[this.at];
     const view = this.view(frame);
-    const size = cellSize(view);
-    const edge = size >= 9 ? 22 : 2;
-    const [to, from] = [event.offsetY, event.offsetX].map((at) => Math.floor((at - edge) / size));
-    const share = to >= 0 && from >= 0 && from < frame.size ? view.pattern.data[to * frame.size + from] : undefined;
-    const place = (/** @type {number} */ t) => `${t} “${frame.tokens[t]}”`;
-    say(this.value, share === undefined ? "" : `${place(to)} looks at ${place(from)}: ${Math.round(100 * share)} %`);
+    const cell = patternCell(view, event.offsetX, event.offsetY);
+    if (!cell) return say(this.value, "");
+    const share = view.pattern.data[cell.to * frame.size + cell.from];
+    const place = (/** @type {number} */ t) => `${t} “${view.tokens[t]}”`;
+    return say(this.value, `${place(cell.to)} looks at ${place(cell.from)}: ${Math.round(100 * share)} %`);
   }
 }
 

@@ -57,7 +57,7 @@ export class HomeScreen {
       part("h2", "Lessons", lessonCards(this.shell)),
       ...(runs.length ? [part("h2", "Runs", list(this, runs))] : []),
       ...(files.length ? [part("h2", `Model files in ${home.folder}`, list(this, files))] : []),
-      part("h2", "Programs", el("div", { class: "columns" }, ...programs)),
+      part("h2", "Programs", el("div", {}, ...programs)),
       part("h2", "Problems to discover something about", list(this, problems)),
     ];
   }

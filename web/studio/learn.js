@@ -36,7 +36,7 @@ export class LearnScreen {
     this.book.listen((run, event) => this.heard(run, event), this.closed.signal);
     const folder = fields.run || (!fields.task && (await this.book.running("learn")));
     if (folder) await this.show(folder);
-    else this.main.append(el("p", { class: "start-here" }, "Choose a task and start, or open a run of this folder."));
+    else this.main.append(this.form.offers());
   }
 
   /** @param {string} folder */

@@ -38,6 +38,35 @@ export class LearnForm {
     this.element.append(about, this.fields.element, folded, this.button, this.error);
   }
 
+  /** What there is to learn, to be chosen by a click. */
+  offers() {
+    const { tasks, experiments } = this.forms;
+    const rule = { name: this.task.placeholder, about: "strings in which two digits are equal: any such rule" };
+    return el(
+      "div",
+      { class: "offers" },
+      el("p", { class: "soft" }, "Choose a task and start, or open a run of this folder."),
+      el("h3", {}, "Tasks"),
+      this.offered([rule, ...tasks.filter(({ name }) => name !== "strings")]),
+      el("h3", {}, "Experiments, with their settings"),
+      this.offered(experiments),
+    );
+  }
+
+  /** @param {Named[]} things */
+  offered(things) {
+    const choose = (/** @type {string} */ name) => {
+      this.task.value = name;
+      this.about();
+      this.button.focus();
+    };
+    const made = things.map(({ name, about }) => {
+      const words = [el("b", {}, name), el("span", { class: "soft" }, about)];
+      return el("li", {}, el("button", { class: "offer", onclick: () => choose(name) }, ...words));
+    });
+    return el("ul", {}, ...made);
+  }
+
   /** Say what the task is, and show the settings of an experiment. */
   about() {
     const text = this.task.value.trim();

@@ -35,6 +35,17 @@ export class Models {
     this.offer(name);
   }
 
+  /**
+   * Models that may be of the same task as this one: programs that share a word with its name, and what is in the
+   * folder.
+   * @param {string} model
+   */
+  like(model) {
+    const words = (/** @type {string} */ name) => (name.split(":")[0].split("/").at(-1) ?? "").split("-");
+    const shares = (/** @type {string} */ name) => words(name).some((word) => words(model).includes(word));
+    return [...new Set([...this.programs.filter(shares), ...this.others])].filter((name) => name !== model);
+  }
+
   /** @param {string} name */
   isProgram(name) {
     return this.programs.includes(name.split(":")[0]);
@@ -64,5 +75,12 @@ export function picker({ label, value = "", chosen }) {
   };
   input.addEventListener("focus", () => input.select());
   input.addEventListener("keydown", ({ key }) => key === "Enter" && choose());
+  input.addEventListener("input", (event) => isFromList(event) && choose());
   return input;
 }
+
+/**
+ * Whether the whole value came from the list of suggestions: typing says how it was typed.
+ * @param {Event} event
+ */
+const isFromList = (event) => !(event instanceof InputEvent) || event.inputType === "insertReplacementText";

@@ -37,7 +37,7 @@ export class TextScreen {
     this.side = el("section", { class: "text-side" }, tools, this.editor.element, this.program.element, this.edits);
     this.place = el("div", { class: "loom-page" });
     this.element = el("div", { class: "text-screen" }, this.side, this.place);
-    this.edits.hidden = true;
+    this.edits.hidden = this.back.hidden = this.save.hidden = true;
     this.asked = 0;
     this.timer = 0;
     this.prefix = "";
@@ -56,10 +56,12 @@ export class TextScreen {
     this.model = model;
     this.prefix = prefix;
     const asked = { model, on: fields.in };
-    const [source, found] = await Promise.all([api.post("/api/source", asked), api.post("/api/model", asked)]);
+    say(this.state, "reading …");
+    const shown = api.post("/api/model", asked).then((found) => !this.closed && this.show(found));
+    const [source] = await Promise.all([api.post("/api/source", asked), shown]);
     if (this.closed) return;
+    say(this.state, "");
     this.original = source.text ?? "";
-    this.show(found);
     this.showTabs(source);
     if (source.text === null) return;
     this.editor.text = sessionStorage.getItem(DRAFT + model) ?? source.text;

@@ -10,6 +10,7 @@ import { Runner } from "../loom/compute.js";
 import { partsAt, shares } from "../loom/decompose.js";
 import { applied, fits } from "../loom/edits.js";
 import { mark } from "../loom/exam.js";
+import { label } from "../loom/pattern.js";
 import { readingsOf, valueName } from "../loom/readings.js";
 import { edited, fragment, fromFragment, readEdit, redone, start, undone, written } from "../loom/state.js";
 import { onSvg } from "../loom/surface.js";
@@ -171,4 +172,9 @@ test("numbers and tokens read well", () => {
   );
   assert.deepEqual([1, 0.054, 0.333].map(percent), ["100 %", "5.4 %", "33 %"]);
   assert.deepEqual([" ", "<bos>", "a\n"].map(tokenName), ["space", "bos", "a↵"]);
+});
+
+test("a token beside a pattern is whole, or it is seen that it was cut", () => {
+  const short = ["7", "408", "<>", "space", "100000", "1000000"].map(label);
+  assert.deepEqual(short, ["7", "408", "<>", "␣", "100000", "10000…"]);
 });

@@ -32,8 +32,13 @@ def studio(
     from threading import Event
     from webbrowser import open as open_browser
 
+    from handloom.core.finding import is_program
     from handloom.studio import Studio, serve
+    from handloom.studio.home import check_given
 
+    for name in what or ():
+        if not is_program(name):
+            check_given(name)
     server = serve(Studio(Path(), tuple(what or ())), port)
     print(server.address, flush=True)
     print("the studio is at this address, on this machine only; Ctrl-C ends it and saves its runs", file=sys.stderr)

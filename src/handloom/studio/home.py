@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from handloom.core.errors import HandloomError
-from handloom.core.finding import is_program
+from handloom.core.finding import find_file, is_program
 from handloom.runs.listing import Run, run_folders, runs_in
 from handloom.studio.desk import Studio
-from handloom.studio.lessons.lesson import lessons, picture
+from handloom.studio.lessons.lesson import LEARNED, lessons, picture
 from handloom.write.catalogue import NAMED
 
 DEEP = 3  # levels of folders in which files are looked for
@@ -93,6 +93,16 @@ def walk(folder: Path, deep: int) -> Iterator[Path]:
 def start(studio: Studio) -> dict[str, Any]:
     """What the command line asked to see: models, a run, a problem."""
     return {"given": [{"name": name, "kind": kind_of(studio, name)} for name in studio.given]}
+
+
+def check_given(name: str) -> None:
+    """Raise an error for a name on the command line that stands for nothing."""
+    from handloom.discover.catalogue import PROBLEMS
+
+    files = (name, name.rpartition(".py:")[0] + ".py")
+    exists = bool(name) and any(Path(file).exists() for file in files)
+    if not (exists or name.startswith(LEARNED) or name.partition(":")[0] in PROBLEMS):
+        find_file(name)
 
 
 def kind_of(studio: Studio, name: str) -> str:

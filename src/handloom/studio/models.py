@@ -1,8 +1,7 @@
 """Models as the studio opens them: found by name, safely, with their task, exam and text.
 
 A name comes from a page. It may be that of a program or of a lesson's model, or of a file or folder below the start
-folder; a Python file that
-a model's notes name is run only if the command line named it.
+folder; a Python file that a model's notes name is run only if the command line named it.
 """
 
 import re

@@ -11,13 +11,15 @@ import inspect
 from pathlib import Path
 from typing import Any
 
-from handloom.core import HandloomError, Model
+from handloom.core import HandloomError, Model, count
 from handloom.core.finding import is_program
 from handloom.studio.desk import Studio
 from handloom.studio.edits import edited, edits_of
 from handloom.studio.models import LONGEST_TEXT, found, page_of, program_file, text_of
 from handloom.write.standard import STANDARD
 from handloom.write.taotp import TextError, read_taotp, with_weights, write_taotp
+
+MOST_NUMBERS = 100_000  # of a model with a text: more take seconds to write
 
 
 class InText(HandloomError):
@@ -38,6 +40,8 @@ def source(studio: Studio, body: dict[str, Any]) -> dict[str, Any]:
 
 def taotp_of(studio: Studio, name: str, model: Model) -> tuple[str | None, str]:
     """The .taotp text of a model; if it is none to edit, why."""
+    if (numbers := count(model).total) > MOST_NUMBERS:
+        return None, f"it has {numbers:,} numbers (expected up to {MOST_NUMBERS:,} in a text); change it in Run"
     try:
         if not is_program(name) and (path := studio.place(name)).suffix == ".taotp":
             text = path.read_text("utf-8-sig")

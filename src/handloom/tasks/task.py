@@ -76,13 +76,18 @@ class Task:
             raise HandloomError(f"this takes {self.takes}; it was given {shown(text)}") from None
 
     def example(self) -> str:
-        """A short, telling input, as text. Of a hundred random ones: those of up to SHORT tokens, or the shortest, and
-        of these the one with the most different tokens, counting its answer's."""
+        """A short, telling input, as text. Of a hundred random ones: those with something to answer, of these those of
+        up to SHORT tokens, or the shortest, and of these the one with the most different tokens, counting its
+        answer's."""
         rng = np.random.default_rng(0)
         drawn = [self.draw(rng) for _ in range(100)]
-        different = {tuple(ids): len({*ids, *(self.oracle(ids) or ())}) for ids in drawn}
-        short = sorted(different, key=lambda ids: (max(len(ids), SHORT), -different[ids], len(ids)))
-        return self.vocab.decode(short[0])
+
+        def rank(pair: tuple[Ids, Ids]) -> tuple[bool, int, int, int]:
+            asked, answer = pair
+            return not self.vocab.decode(answer), max(len(asked), SHORT), -len({*asked, *answer}), len(asked)
+
+        asked, _ = min(((ids, self.oracle(ids) or []) for ids in drawn), key=rank)
+        return self.vocab.decode(asked)
 
     def pair(self, rng: np.random.Generator) -> tuple[Ids, Ids]:
         """A random input and its answer."""

@@ -10,11 +10,11 @@ from handloom.view.svg.contributions import attribution_drawing, lens_drawing, p
 
 def paths_card(paths: Paths) -> str:
     """The largest paths, and the sums by number of heads."""
-    heads = ", ".join(f"{n}: {value:+.4g}" for n, value in enumerate(paths.by_heads))
+    heads = str(paths).splitlines()[-1].capitalize()
     doubt = "" if paths.proven else ", larger ones may be missing"
     return (
         f"<h3>Paths</h3><p>{line(paths.target)}; {paths.count:,} paths{doubt}</p>{figure(paths_drawing(paths))}"
-        f'<p class="soft">By number of heads: {line(heads)}</p>'
+        f'<p class="soft">{line(heads)}</p>'
     )
 
 

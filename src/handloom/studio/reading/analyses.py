@@ -192,9 +192,9 @@ def dictionary(asked: Question) -> Shown:
     site = asked.fields.get("site") or f"{max(0, asked.model.config.layers - 1)}.resid_pre"
     found = read.dictionary(asked.model, site)
     facts = [
-        ("features", found.features),
+        ("features", f"{found.features:,}"),
         ("active at once", found.active),
-        ("dead", found.dead),
+        ("dead", f"{found.dead:,}"),
         ("variance explained", found.explained),
         ("loss recovered", found.recovered),
         ("same output", found.same),
@@ -225,7 +225,8 @@ def film(asked: Question) -> Shown:
     found = read.film_strip(asked.folder, asked.fields.get("on") or None, progress=asked.progress)
     rows = list(zip(found.steps, found.changes(), strict=True))
     moved = found_table("", ["step", "attention moved since the one before"], rows)
-    return Shown([str(found).splitlines()[0]], [moved], [drawn("", film_strip_drawing(found))])
+    words = str(found).splitlines()[0].removeprefix(f"{found.run}: ")
+    return Shown([words], [moved], [drawn("", film_strip_drawing(found))])
 
 
 def matching(asked: Question, other: Model) -> Shown:

@@ -59,8 +59,9 @@ def bar(i: int, name: str, value: float, zero: float, unit: float, left: float) 
     yield Label(14, y + BAR / 2, name, "name", FONT, "start")
     part, x = ("plus", zero) if value >= 0 else ("minus", zero - length)
     yield Rect(x, y + 2, length, BAR - 4, part, f"{name}: {value:.6g}")
-    at, anchor = (zero + length + 6, "start") if value >= 0 else (zero - length - 6, "end")
-    yield Label(at, y + BAR / 2, f"{value:+.3g}" if length >= 1e-6 else "0", "label", 11, anchor)
+    is_zero = length < 1e-6
+    at, anchor = (zero + length + 6, "start") if value >= 0 or is_zero else (zero - length - 6, "end")
+    yield Label(at, y + BAR / 2, "0" if is_zero else f"{value:+.3g}", "label", 11, anchor)
 
 
 def shares_drawing(shares: Shares) -> Drawing:
