@@ -151,7 +151,7 @@ def test_the_command_runs_an_experiment_and_writes_a_page(tmp_path):
 
 def test_the_command_prints_what_a_script_needs(tmp_path):
     found = json.loads(output("lab", "hopfield", "--seeds", 1, "--json", cwd=tmp_path))
-    assert {"name", "claim", "said", "found", "verdict", "seconds"} <= set(found)
+    assert {"name", "claim", "said", "found", "checks", "verdict", "seconds", "seeds"} <= set(found)
 
 
 @pytest.mark.parametrize(
@@ -161,9 +161,19 @@ def test_the_command_prints_what_a_script_needs(tmp_path):
         (["hopfield", "--quick", "--full"], "two sizes"),
         (["--group", "all"], "no group"),
         (["hopfield", "-o", "page.docx"], "page.docx"),
+        (["hopfield", "--all"], "--all: hopfield is one experiment; leave it out"),
+        (["hopfield", "--group", "games"], "--group: hopfield is one experiment"),
+        (["hopfield", "--missing"], "--missing: hopfield is one experiment"),
+        (["hopfield", "--judge", "gnubg"], "only backgammon has judges"),
+        (["--full"], "--full: without a name or --all the claims are listed"),
+        (["-o", "page.html"], "--output: without a name"),
+        (["wagner/rule-2", "--full"], "--full: wagner/rule-2 has no run of minutes (open)"),
+        (["tc0", "-o", "page.html"], "--output: tc0 has no run of minutes (not testable)"),
+        (["tensor", "--full", "--records", "a-file"], "a-file is not a folder"),
     ],
 )
 def test_wrong_words_are_answered_in_one_line(words, message, tmp_path):
+    (tmp_path / "a-file").write_text("")
     run = handloom("lab", *words, cwd=tmp_path)
     assert run.returncode == 2
     assert message in run.stderr
@@ -174,6 +184,29 @@ def test_a_claim_that_takes_hours_is_answered_from_its_stored_curve(tmp_path):
     shown = output("lab", "wagner/rule-1", cwd=tmp_path)
     assert "right after 15,000 steps: 99.9 %" in shown
     assert "handloom learn wagner/rule-1" in shown
+
+
+def test_a_claim_that_cannot_be_tested_is_answered_with_the_reason(tmp_path):
+    shown = output("lab", "gpt-4-experts", cwd=tmp_path)
+    assert "the models are closed" in shown
+    assert "not testable; in its place: experts, lora" in shown
+    listed = {row["name"]: row for row in json.loads(output("lab", "--json", cwd=tmp_path))}
+    assert listed["gpt-4-experts"]["why"] == "the models are closed"
+    assert listed["hopfield"]["checks"][0]["name"] == "overlap at load 0.12"
+
+
+def test_fewer_than_three_seeds_are_said_to_be_too_few_and_leave_no_record(tmp_path):
+    few = output("lab", "tensor", "--full", "--seeds", 2, "--records", "records", cwd=tmp_path)
+    assert "2 of the 3 seeds that a verdict takes" in few
+    assert not (tmp_path / "records").exists()
+    enough = output("lab", "tensor", "--full", "--records", "records", cwd=tmp_path)
+    assert "(3 seeds, full" in enough
+    assert enough.strip().endswith("tensor.json")
+    assert sorted(path.name for path in (tmp_path / "records").iterdir()) == ["tensor.json", "tensor.svg"]
+
+
+def test_a_number_that_ends_the_claim_is_not_said_twice(tmp_path):
+    assert output("lab", "wagner/rule-1", cwd=tmp_path).count("99 % after 15,000 steps") == 1
 
 
 def test_a_curve_that_is_too_short_leaves_its_claim_open(tmp_path):

@@ -177,6 +177,13 @@ class Conclusion:
         """The two first checks in words."""
         return found_in_words([(one.name, one.found) for one in self.results if not one.control])
 
+    @property
+    def how(self) -> str:
+        """With how many seeds, in which form and time."""
+        count = len(self.seeds)
+        seeds = f"{count} seeds" if count >= SEEDS else f"{count} of the {SEEDS} seeds that a verdict takes"
+        return f"{seeds}, {'quick' if self.quick else 'full'}, {self.seconds:.0f} s"
+
     def to_json(self) -> dict[str, Any]:
         return {
             "name": self.claim.name,
@@ -197,8 +204,7 @@ class Conclusion:
             mark = ("ok " if one.good else "BAD") if one.control else ("yes" if one.good else "no ")
             what = f"control, must not be {one.bounds}" if one.control else f"claimed {one.bounds}"
             lines.append(f"  {mark} {one.name:<{wide}}  {one.found}  ({what})")
-        how = f"{len(self.seeds)} seeds, {'quick' if self.quick else 'full'}, {self.seconds:.0f} s"
-        return "\n".join([*lines, f"  {self.verdict} ({how})"])
+        return "\n".join([*lines, f"  {self.verdict} ({self.how})"])
 
 
 def found_in_words(checks: Sequence[tuple[str, str]]) -> str:

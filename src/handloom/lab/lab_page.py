@@ -69,7 +69,8 @@ def section(row: dict[str, Any], records: Path) -> Iterator[str]:
         yield fill(f"{sentence(row['claim'])} Not testable: {row['why']}.{instead}", 120)
         return
     papers = "".join(f", [arXiv {one}](https://arxiv.org/abs/{one})" for one in row["papers"])
-    said = f"{sentence(row['claim'])} *Said*: {row['said']} ({row['source']}{papers}; {named_in(row['seed'])})."
+    number = "" if row["claim"].endswith(row["said"]) else f"*Said*: {row['said']} "
+    said = f"{sentence(row['claim'])} {number}({row['source']}{papers}; {named_in(row['seed'])})."
     yield fill(said, 120, break_long_words=False, break_on_hyphens=False)
     yield f"**{row['verdict'].capitalize()}.**"
     if row["checks"]:
@@ -128,10 +129,9 @@ def conclusion_html(conclusion: Conclusion, panels: Sequence[Panel]) -> str:
         (one.name, one.found, f"{'control: not ' if one.control else ''}{one.bounds}", "yes" if one.good else "no")
         for one in conclusion.results
     ]
-    how = f"{len(conclusion.seeds)} seeds, {'quick' if conclusion.quick else 'full'}, {conclusion.seconds:.0f} s"
     return (
         f"<h1>{line(claim.name)}: {line(conclusion.verdict)}</h1><p>{line(sentence(claim.says))}</p>"
-        f"<p>Said: {line(claim.number)} ({line(claim.source)}). {line(how)}.</p>"
+        f"<p>Said: {line(claim.number)} ({line(claim.source)}). {line(conclusion.how)}.</p>"
         f"{table([('check', 'found', 'bounds', 'as claimed'), *rows])}"
         f"<figure class='broad'>{svg_of(panels)}</figure>"
     )

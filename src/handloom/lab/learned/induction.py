@@ -75,9 +75,9 @@ def run(lab: Lab) -> Finding:
 
 
 def draw(rng: np.random.Generator, rows: int = 32) -> tuple[Array, Array]:
-    """Rows of a stretch over and over, and after each letter the next one."""
+    """Rows of a stretch of different letters over and over, and after each letter the next one."""
     lengths = rng.integers(*STRETCH, rows)
-    stretches = rng.integers(0, LETTERS, (rows, STRETCH[1]))
+    stretches = rng.random((rows, LETTERS)).argsort(1)[:, : STRETCH[1]]
     strings = np.take_along_axis(stretches, np.arange(LENGTH + 1) % lengths[:, None], 1)
     return strings[:, :-1], strings[:, 1:]
 
