@@ -50,6 +50,13 @@ def test_a_check_without_a_value_leaves_the_claim_open():
     assert verdict_of([Finding([*claim(True), Check("late", None, most=1.0, control=True)])]) == "open"
 
 
+def test_a_quick_run_leaves_open_what_more_training_may_change():
+    missed, reached = Check("late", 0.4, least=0.5), Check("early", 0.6, least=0.5)
+    assert Lab(quick=True).in_time(missed).value is None
+    assert Lab(quick=False).in_time(missed) == missed
+    assert Lab(quick=True).in_time(reached) == reached
+
+
 def test_a_value_that_is_not_a_number_is_outside_all_bounds():
     assert Check("nan", float("nan"), least=0.0).within is False
     assert Check("nan", float("nan"), most=0.0).within is False

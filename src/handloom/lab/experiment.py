@@ -18,7 +18,7 @@ from them by rule:
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -107,6 +107,10 @@ class Lab:
     def pick(self, quick: Value, full: Value) -> Value:
         """A size that depends on the time there is."""
         return quick if self.quick else full
+
+    def in_time(self, check: Check) -> Check:
+        """The check; in a quick run without its value if that is out of bounds, since more training may change it."""
+        return check if check.within or not self.quick else replace(check, value=None)
 
     def rng(self, *use: int) -> np.random.Generator:
         """A generator that depends on the seed and on these numbers."""

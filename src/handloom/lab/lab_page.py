@@ -35,8 +35,8 @@ Found by running them:
 - Mehlig has TD(0) correspond to O(s) ← O(s) + η δ. With the linear O of his slides the output changes by η δ |s|², so
   the two are equal for states of length 1, as those of a table are, and differ for others (`td`).
 - Mehlig calls Q-learning an approximation to SARSA. Where both explore, SARSA is the one that misses: its values are
-  those of a player who errs now and then, and at tic-tac-toe it still loses endings after 60,000 games, where Q-learning
-  loses none (`tic-tac-toe`).
+  those of a player who errs now and then, and after 60,000 games of tic-tac-toe it still loses endings, where
+  Q-learning loses none (`tic-tac-toe`).
 - The gated recurrent unit on Mehlig's slides is Cho's, with the reset gate inside the matrix product; PyTorch's `GRU`
   has it outside (`vanishing` uses the slides' one where it clamps a gate).
 - The book's figure 7.9 has a random rotation above 0.99 from about 10 dimensions on; it takes 28 (`encodings`). The

@@ -51,9 +51,9 @@ def run(lab: Lab) -> Finding:
     share = {name: float(np.mean(found[late])) for name, found in (*errors.items(), ("ridge", best), ("mesa", mesa))}
     return Finding(
         checks=[
-            Check("two layers: error over one layer's", share["two"] / share["one"], most=0.5),
-            Check("R² of the vector before, after layer 1", bound(two, test.rows), least=0.95),
-            Check("mesa layer: error less ridge's", share["mesa"] - share["ridge"], most=0.1),
+            lab.in_time(Check("two layers: error over one layer's", share["two"] / share["one"], most=0.5)),
+            lab.in_time(Check("R² of the vector before, after layer 1", bound(two, test.rows), least=0.95)),
+            lab.in_time(Check("mesa layer: error less ridge's", share["mesa"] - share["ridge"], most=0.1)),
             Check("one layer: error", share["one"], most=0.5, control=True),
             Check("R² of the vector before, at the start", bound(None, test.rows), least=0.95, control=True),
         ],
