@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.figure import Figure
 
 from command import COMMAND, PROCESS, handloom, modules_after, output
 from handloom.core import HandloomError
@@ -21,6 +22,7 @@ from handloom.lab.keeping import keep, record_of, rounded
 from handloom.lab.one_thread import begin_worker
 from handloom.lab.repeated_pictures import repeated_panels
 from handloom.lab.running import conclude, conclusions
+from handloom.view.figures.panels import DRAW, ROOM, Bars, Lines, Mark, band
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -260,3 +262,23 @@ def test_groups_hold_every_experiment_once():
 
 def test_a_lab_gives_the_same_numbers_to_the_same_seed():
     assert Lab(3).rng(1).random() == Lab(3).rng(1).random() != Lab(4).rng(1).random()
+
+
+def names_at_marks(panel):
+    """A panel drawn, and the vertical place of each name of a mark: 0 and 1 are the ends of the axis."""
+    axis = Figure(figsize=(4.4, 3.3)).add_subplot()
+    DRAW[type(panel)](axis, panel)
+    axis.figure.canvas.draw()
+    boxes = [text.get_window_extent() for text in axis.texts]
+    return [tuple(axis.transAxes.inverted().transform([(0, box.y0), (0, box.y1)])[:, 1]) for box in boxes]
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_names_of_marks_are_inside_the_axis_and_off_the_curves_at_its_bottom(log):
+    falling = band("loss", [1, 2, 3, 4], [[9.0, 3.0, 1.2, 1.0]])
+    marks = [Mark(9.0, "top"), Mark(1.0, "bottom")]
+    top, bottom = names_at_marks(Lines("", "step", "nats", [falling], marks, log_y=log))
+    assert 0 <= bottom[0] < bottom[1] <= ROOM + 0.03  # under its line, which is a ROOM from the bottom
+    assert top[1] <= 1.01
+    (bar,) = names_at_marks(Bars("", "points", ["a"], [[22.0]], marks=[Mark(25.0, "said: 25")]))
+    assert bar[1] <= 1.01

@@ -35,8 +35,8 @@ def mark_of(part: Stored) -> Mark:
     """The number that is said; or, where none is, the bound."""
     if part.said is not None:
         return Mark(part.said, f"said: {part.said:.1%} after {part.steps:,} steps".replace("%", " %"))
-    check = check_of(part, ())
-    return Mark(check.least if check.most is None else check.most, f"asked for: {check.bounds}")
+    bound = [one for one in (part.least, part.most) if one is not None][-1]
+    return Mark(bound, f"asked for: {check_of(part, ()).bounds}")
 
 
 def bars(folder: Path) -> Panel:

@@ -18,6 +18,7 @@ network. Those are the controls.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -84,7 +85,7 @@ def run(lab: Lab) -> Finding:
     )
 
 
-def learned(lab: Lab, base: int) -> tuple[Model, dict[str, list[float]]]:
+def learned(lab: Lab, base: int) -> tuple[Model, dict[str, Any]]:
     """A transformer that saw fresh pairs at every step, and as it learned, the share of right answers to each gcd made
     of the base's primes."""
     width, layers, batch = lab.pick((32, 1, 64), (64, 2, 128))
@@ -98,7 +99,7 @@ def learned(lab: Lab, base: int) -> tuple[Model, dict[str, list[float]]]:
         d_ff=4 * width,
     )
     shown = [k for k in ASKED if made_of([k], base)]
-    course: dict[str, list[float]] = {name: [] for name in ("steps", *map(str, shown))}
+    course: dict[str, Any] = {name: [] for name in ("steps", *map(str, shown))}
     settings = Settings(steps=lab.pick(350, 2400), rate=lab.pick(4e-3, 2e-3), schedule="cosine", seed=lab.seed)
     for step in steps(config, lambda rng: batch_of(rng, base, batch), settings):
         if step.number % EVERY == 0:
@@ -109,7 +110,7 @@ def learned(lab: Lab, base: int) -> tuple[Model, dict[str, list[float]]]:
     return step.model(), course
 
 
-def too_early(course: dict[str, list[float]], base: int) -> int:
+def too_early(course: dict[str, Any], base: int) -> int:
     """How many gcds were learned before one that fewer digits show; what was never learned is the last."""
     when = {
         int(k): first_step(course["steps"], [right >= LEARNED for right in course[k]]) or np.inf
