@@ -17,7 +17,7 @@ from handloom.core import HandloomError
 from handloom.lab import lab_page, repeated, table
 from handloom.lab.catalogue import GROUPS, experiment, experiment_names, extras
 from handloom.lab.exact import hopfield
-from handloom.lab.experiment import Check, Finding, Lab, verdict_of
+from handloom.lab.experiment import Check, Conclusion, Finding, Lab, verdict_of
 from handloom.lab.keeping import keep, record_of, rounded
 from handloom.lab.one_thread import begin_worker
 from handloom.lab.repeated_pictures import repeated_panels
@@ -57,6 +57,14 @@ def test_a_quick_run_leaves_open_what_more_training_may_change():
     assert Lab(quick=True).in_time(missed).value is None
     assert Lab(quick=False).in_time(missed) == missed
     assert Lab(quick=True).in_time(reached) == reached
+
+
+def test_what_was_not_measured_is_neither_a_yes_nor_a_no():
+    late = Finding([*claim(True), Check("late", None, most=1.0), Check("lost", None, most=1.0, control=True)])
+    shown = str(Conclusion.of(hopfield.CLAIM, [late] * 3, range(3), 1.0, True))
+    assert [line.split()[0] for line in shown.splitlines() if "not measured" in line] == ["–", "–"]
+    row = {"name": "late", "found": "not measured", "bounds": "≤ 1", "control": True, "good": False, "open": True}
+    assert lab_page.check_line(row).endswith("| open |")
 
 
 def test_a_value_that_is_not_a_number_is_outside_all_bounds():

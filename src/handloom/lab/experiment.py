@@ -152,9 +152,14 @@ class Result:
         return least if least == most else f"{least} to {most}"
 
     @property
+    def open(self) -> bool:
+        """Whether there was no time to measure it, with some seed."""
+        return None in self.values
+
+    @property
     def good(self) -> bool:
         """Whether it came out as the claim has it, with every seed."""
-        return self.passed == (0 if self.control else len(self.values)) and None not in self.values
+        return self.passed == (0 if self.control else len(self.values)) and not self.open
 
 
 @dataclass(frozen=True)
@@ -205,7 +210,9 @@ class Conclusion:
         lines = [f"{self.claim.name}: {self.claim.says}", f"  said: {self.claim.number} ({self.claim.source})"]
         wide = max((len(one.name) for one in self.results), default=0)
         for one in self.results:
-            mark = ("ok " if one.good else "BAD") if one.control else ("yes" if one.good else "no ")
+            mark = (
+                " – " if one.open else ("ok " if one.good else "BAD") if one.control else "yes" if one.good else "no "
+            )
             what = f"control, must not be {one.bounds}" if one.control else f"claimed {one.bounds}"
             lines.append(f"  {mark} {one.name:<{wide}}  {one.found}  ({what})")
         return "\n".join([*lines, f"  {self.verdict} ({self.how})"])

@@ -111,7 +111,9 @@ def sentence(claim: str) -> str:
 
 def check_line(check: dict[str, Any]) -> str:
     passed = "yes" if check["good"] else "no"
-    if check["control"]:
+    if check["open"]:
+        passed = "open"
+    elif check["control"]:
         passed = "fails, as it must" if check["good"] else "passes, and must not"
     kind = "control: not " if check["control"] else ""
     return f"| {cell(check['name'])} | {check['found']} | {kind}{check['bounds']} | {passed} |"
@@ -131,7 +133,12 @@ def conclusions_page(found: Sequence[tuple[Conclusion, Sequence[Panel]]]) -> str
 def conclusion_html(conclusion: Conclusion, panels: Sequence[Panel]) -> str:
     claim = conclusion.claim
     rows = [
-        (one.name, one.found, f"{'control: not ' if one.control else ''}{one.bounds}", "yes" if one.good else "no")
+        (
+            one.name,
+            one.found,
+            f"{'control: not ' if one.control else ''}{one.bounds}",
+            "open" if one.open else "yes" if one.good else "no",
+        )
         for one in conclusion.results
     ]
     return (

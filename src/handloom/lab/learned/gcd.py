@@ -10,8 +10,8 @@ fresh at every step and the gcds as frequent as they are. The exam asks as many 
 A gcd counts as learned if 95 % of its pairs are answered with it. Which come first is told by how many last digits show
 a gcd: 1, 2, 5 and 10 need one, 4, 20 and 25 need two. None may be learned before one that fewer digits show.
 
-With two of three seeds gcd 4 is learned by halves: 57 % to 80 % of its pairs are answered with 4, the others with 2, so
-that not all answers follow the rule. With one of these it was still so after 7,000 steps, in place of 2,400.
+Seen: with one seed of three gcd 4 is learned by halves. 57 % of its pairs are answered with 4, the others with 2, so
+that not all answers follow the rule; and so it was still after 6,400 steps, in place of 2,400.
 
 In base 6 the primes are 2 and 3: there gcd 3 is learned and gcd 5 is not, so the rules of base 10 must fail on that
 network. Those are the controls.
