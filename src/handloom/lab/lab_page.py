@@ -74,9 +74,9 @@ def section(row: dict[str, Any], records: Path) -> Iterator[str]:
         yield fill(f"{sentence(row['claim'])} Not testable: {row['why']}.{instead}", 120)
         return
     papers = "".join(f", [arXiv {one}](https://arxiv.org/abs/{one})" for one in row["papers"])
-    number = "" if row["claim"].endswith(row["said"]) else f"*Said*: {row['said']} "
-    said = f"{sentence(row['claim'])} {number}({row['source']}{papers}; {named_in(row['seed'])})."
-    yield fill(said, 120, break_long_words=False, break_on_hyphens=False)
+    source = f"{row['source']}{papers}; {named_in(row['seed'])}"
+    said = f"*Source*: {source}." if row["claim"].endswith(row["said"]) else f"*Said*: {row['said']} ({source})."
+    yield fill(f"{sentence(row['claim'])} {said}", 120, break_long_words=False, break_on_hyphens=False)
     yield f"**{row['verdict'].capitalize()}.**"
     if row["checks"]:
         head = ["| check | found | bounds | |", "| --- | --- | --- | --- |"]
