@@ -30,7 +30,7 @@ from handloom.lab.predictions import first_step
 from handloom.learn.data import NOTHING
 from handloom.learn.fresh import steps
 from handloom.learn.settings import Settings
-from handloom.view.figures.panels import Heat, Lines, Mark, Panel, band
+from handloom.view.figures.panels import Bars, Heat, Panel
 
 CLAIM = Claim(
     name="gcd",
@@ -112,12 +112,15 @@ def learned(lab: Lab, base: int) -> tuple[Model, dict[str, Any]]:
 
 def too_early(course: dict[str, Any], base: int) -> int:
     """How many gcds were learned before one that fewer digits show; what was never learned is the last."""
-    when = {
-        int(k): first_step(course["steps"], [right >= LEARNED for right in course[k]]) or np.inf
-        for k in course
-        if k != "steps"
-    }
+    when = {k: step or np.inf for k, step in when_learned(course).items()}
     return sum(any(digits(d, base) < digits(k, base) and when[d] > when[k] for d in when) for k in when)
+
+
+def when_learned(course: dict[str, Any]) -> dict[int, int | None]:
+    """The step at which each gcd was first learned; None if it never was."""
+    return {
+        int(k): first_step(course["steps"], [right >= LEARNED for right in course[k]]) for k in course if k != "steps"
+    }
 
 
 def digits(k: int, base: int) -> int:
@@ -197,8 +200,8 @@ def picture(seeds: Sequence[Series]) -> Sequence[Panel]:
 
 
 def course_of(seeds: Sequence[Series], base: int) -> Panel:
-    """The gcds that at least one seed learned half of, as training goes on."""
-    courses = [one["course"][str(base)] for one in seeds]
-    names = [k for k in courses[0] if k != "steps" and max(one[k][-1] for one in courses) >= 0.5]
-    curves = [band(f"gcd {k}", courses[0]["steps"], [one[k] for one in courses]) for k in names]
-    return Lines(f"Base {base}: which come first", "step", "right answers", curves, [Mark(LEARNED, "learned")])
+    """The steps at which gcds are learned, those that fewer last digits show first."""
+    found = [when_learned(one["course"][str(base)]) for one in seeds]
+    gcds = sorted((k for k in found[0] if any(one[k] for one in found)), key=lambda k: (digits(k, base), k))
+    names = [f"{k}\n{digits(k, base)} digit{'s' * (digits(k, base) != 1)}" for k in gcds]
+    return Bars(f"Base {base}: learned at", "step", names, [[one[k] for one in found] for k in gcds])
