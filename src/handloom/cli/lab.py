@@ -65,11 +65,11 @@ def lab(
 
 def refuse(given: dict[str, Any], why: str) -> None:
     """Raise an error if one of these options is given, which here would have no effect."""
-    from handloom.core import HandloomError
+    useless = [option for option, value in given.items() if value]
+    if useless:
+        from handloom.core import HandloomError  # loads NumPy, which the list of claims does without
 
-    for option, value in given.items():
-        if value:
-            raise HandloomError(f"{option}: {why}; leave it out")
+        raise HandloomError(f"{useless[0]}: {why}; leave it out")
 
 
 def list_claims(as_json: bool) -> None:
