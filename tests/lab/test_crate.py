@@ -40,7 +40,7 @@ def found(monkeypatch, after, before, right=0.97):
     monkeypatch.setattr(crate, "measures", lambda net, x: after if net[1] else before)
     accuracies = {crate.true: right, crate.shuffled: 0.1}
     monkeypatch.setattr(crate, "accuracy", lambda net, test: 0.98 if net[0] == "usual" else accuracies[net[2]])
-    return conclude(crate, seeds=[0])
+    return conclude(crate, seeds=[0], quick=False)
 
 
 FALLING, FLAT = ([7, 6, 5, 4, 3, 2, 1], [6, 5, 4, 3, 2, 1]), ([1] * 7, [1] * 6)

@@ -10,17 +10,19 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.figure import Figure
 
 from command import COMMAND, PROCESS, handloom, modules_after, output
 from handloom.core import HandloomError
 from handloom.lab import lab_page, repeated, table
 from handloom.lab.catalogue import GROUPS, experiment, experiment_names, extras
 from handloom.lab.exact import hopfield
-from handloom.lab.experiment import Check, Finding, Lab, verdict_of
+from handloom.lab.experiment import Check, Conclusion, Finding, Lab, verdict_of
 from handloom.lab.keeping import keep, record_of, rounded
 from handloom.lab.one_thread import begin_worker
 from handloom.lab.repeated_pictures import repeated_panels
 from handloom.lab.running import conclude, conclusions
+from handloom.view.figures.panels import DRAW, ROOM, Bars, Lines, Mark, band
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -48,6 +50,21 @@ def test_a_control_that_passes_in_one_seed_makes_the_experiment_say_nothing():
 def test_a_check_without_a_value_leaves_the_claim_open():
     assert verdict_of([Finding([*claim(True), Check("late", None, most=1.0), control(True)])]) == "open"
     assert verdict_of([Finding([*claim(True), Check("late", None, most=1.0, control=True)])]) == "open"
+
+
+def test_a_quick_run_leaves_open_what_more_training_may_change():
+    missed, reached = Check("late", 0.4, least=0.5), Check("early", 0.6, least=0.5)
+    assert Lab(quick=True).in_time(missed).value is None
+    assert Lab(quick=False).in_time(missed) == missed
+    assert Lab(quick=True).in_time(reached) == reached
+
+
+def test_what_was_not_measured_is_neither_a_yes_nor_a_no():
+    late = Finding([*claim(True), Check("late", None, most=1.0), Check("lost", None, most=1.0, control=True)])
+    shown = str(Conclusion.of(hopfield.CLAIM, [late] * 3, range(3), 1.0, True))
+    assert [line.split()[0] for line in shown.splitlines() if "not measured" in line] == ["–", "–"]
+    row = {"name": "late", "found": "not measured", "bounds": "≤ 1", "control": True, "good": False, "open": True}
+    assert lab_page.check_line(row).endswith("| open |")
 
 
 def test_a_value_that_is_not_a_number_is_outside_all_bounds():
@@ -90,7 +107,8 @@ def shows_a_claim(panel):
 
 def test_every_claim_that_was_run_once_has_a_picture_with_the_claimed_number_in_it():
     for name, panels in repeated_panels(DOCS).items():
-        assert all(panel.marks for panel in panels) or not any(part.said for part in repeated.CLAIMS[name])
+        assert all(panel.marks for panel in panels), "neither a claimed number nor the bound"
+        assert all(any(getattr(panel, "control", ())) or panel.curves[-1].control for panel in panels)
         assert (DOCS / "lab" / table.picture_name(name)).exists(), "run `make lab-table`"
 
 
@@ -151,7 +169,7 @@ def test_the_command_runs_an_experiment_and_writes_a_page(tmp_path):
 
 def test_the_command_prints_what_a_script_needs(tmp_path):
     found = json.loads(output("lab", "hopfield", "--seeds", 1, "--json", cwd=tmp_path))
-    assert {"name", "claim", "said", "found", "verdict", "seconds"} <= set(found)
+    assert {"name", "claim", "said", "found", "checks", "verdict", "seconds", "seeds"} <= set(found)
 
 
 @pytest.mark.parametrize(
@@ -161,9 +179,19 @@ def test_the_command_prints_what_a_script_needs(tmp_path):
         (["hopfield", "--quick", "--full"], "two sizes"),
         (["--group", "all"], "no group"),
         (["hopfield", "-o", "page.docx"], "page.docx"),
+        (["hopfield", "--all"], "--all: hopfield is one experiment; leave it out"),
+        (["hopfield", "--group", "games"], "--group: hopfield is one experiment"),
+        (["hopfield", "--missing"], "--missing: hopfield is one experiment"),
+        (["hopfield", "--judge", "gnubg"], "only backgammon has judges"),
+        (["--full"], "--full: without a name or --all the claims are listed"),
+        (["-o", "page.html"], "--output: without a name"),
+        (["wagner/rule-2", "--full"], "--full: wagner/rule-2 has no run of minutes (open)"),
+        (["tc0", "-o", "page.html"], "--output: tc0 has no run of minutes (not testable)"),
+        (["tensor", "--full", "--records", "a-file"], "a-file is not a folder"),
     ],
 )
 def test_wrong_words_are_answered_in_one_line(words, message, tmp_path):
+    (tmp_path / "a-file").write_text("")
     run = handloom("lab", *words, cwd=tmp_path)
     assert run.returncode == 2
     assert message in run.stderr
@@ -174,6 +202,29 @@ def test_a_claim_that_takes_hours_is_answered_from_its_stored_curve(tmp_path):
     shown = output("lab", "wagner/rule-1", cwd=tmp_path)
     assert "right after 15,000 steps: 99.9 %" in shown
     assert "handloom learn wagner/rule-1" in shown
+
+
+def test_a_claim_that_cannot_be_tested_is_answered_with_the_reason(tmp_path):
+    shown = output("lab", "gpt-4-experts", cwd=tmp_path)
+    assert "the models are closed" in shown
+    assert "not testable; in its place: experts, lora" in shown
+    listed = {row["name"]: row for row in json.loads(output("lab", "--json", cwd=tmp_path))}
+    assert listed["gpt-4-experts"]["why"] == "the models are closed"
+    assert listed["hopfield"]["checks"][0]["name"] == "overlap at load 0.12"
+
+
+def test_fewer_than_three_seeds_are_said_to_be_too_few_and_leave_no_record(tmp_path):
+    few = output("lab", "tensor", "--full", "--seeds", 2, "--records", "records", cwd=tmp_path)
+    assert "2 of the 3 seeds that a verdict takes" in few
+    assert not (tmp_path / "records").exists()
+    enough = output("lab", "tensor", "--full", "--records", "records", cwd=tmp_path)
+    assert "(3 seeds, full" in enough
+    assert enough.strip().endswith("tensor.json")
+    assert sorted(path.name for path in (tmp_path / "records").iterdir()) == ["tensor.json", "tensor.svg"]
+
+
+def test_a_number_that_ends_the_claim_is_not_said_twice(tmp_path):
+    assert output("lab", "wagner/rule-1", cwd=tmp_path).count("99 % after 15,000 steps") == 1
 
 
 def test_a_curve_that_is_too_short_leaves_its_claim_open(tmp_path):
@@ -219,3 +270,23 @@ def test_groups_hold_every_experiment_once():
 
 def test_a_lab_gives_the_same_numbers_to_the_same_seed():
     assert Lab(3).rng(1).random() == Lab(3).rng(1).random() != Lab(4).rng(1).random()
+
+
+def names_at_marks(panel):
+    """A panel drawn, and the vertical place of each name of a mark: 0 and 1 are the ends of the axis."""
+    axis = Figure(figsize=(4.4, 3.3)).add_subplot()
+    DRAW[type(panel)](axis, panel)
+    axis.figure.canvas.draw()
+    boxes = [text.get_window_extent() for text in axis.texts]
+    return [tuple(axis.transAxes.inverted().transform([(0, box.y0), (0, box.y1)])[:, 1]) for box in boxes]
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_names_of_marks_are_inside_the_axis_and_off_the_curves_at_its_bottom(log):
+    falling = band("loss", [1, 2, 3, 4], [[9.0, 3.0, 1.2, 1.0]])
+    marks = [Mark(9.0, "top"), Mark(1.0, "bottom")]
+    top, bottom = names_at_marks(Lines("", "step", "nats", [falling], marks, log_y=log))
+    assert 0 <= bottom[0] < bottom[1] <= ROOM + 0.03  # under its line, which is a ROOM from the bottom
+    assert top[1] <= 1.01
+    (bar,) = names_at_marks(Bars("", "points", ["a"], [[22.0]], marks=[Mark(25.0, "said: 25")]))
+    assert bar[1] <= 1.01

@@ -37,6 +37,14 @@ def test_the_measures_follow_the_rule_and_see_what_does_not():
     assert gcd.by_rule(perfect, BASE_TEN) == pytest.approx(6 / len(gcd.ASKED))
 
 
+def test_a_gcd_shown_by_two_digits_is_too_early_before_one_that_is_shown_by_one():
+    assert [gcd.digits(k, 10) for k in (1, 2, 5, 10, 4, 20, 25, 8)] == [0, 1, 1, 1, 2, 2, 2, 3]
+    course = {"steps": [50, 100, 150], "1": [1, 1, 1], "2": [0, 1, 1], "5": [0.5, 0.96, 1], "4": [0, 0, 0.97]}
+    assert gcd.too_early(course, 10) == 0
+    assert gcd.too_early(course | {"4": [0.97, 1, 1]}, 10) == 1
+    assert gcd.too_early(course | {"5": [0, 0.5, 0.9]}, 10) == 1  # 4 was learned, and 5 never
+
+
 @pytest.mark.slow
 def test_the_claim_holds_and_hangs_on_the_labels(monkeypatch):
     assert conclude(gcd, seeds=[0]).verdict == "holds"

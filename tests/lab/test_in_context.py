@@ -130,6 +130,7 @@ def test_the_stretch_is_repeated_and_its_length_varies():
     assert np.array_equal(rows[:, 1:], targets[:, :-1])
     periods = [next(p for p in range(1, 40) if np.array_equal(row[p:], row[:-p])) for row in rows]
     assert min(periods) < 20 < 28 < max(periods) <= 32
+    assert all(len(set(row[:period])) == period for row, period in zip(rows, periods, strict=True))
 
 
 @pytest.mark.parametrize(

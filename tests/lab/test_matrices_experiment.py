@@ -86,4 +86,6 @@ def test_the_quick_form_transposes_and_other_labels_teach_nothing(monkeypatch):
     assert conclude(matrices, seeds=[0]).results[0].passed
     batch = matrices.batch_of
     monkeypatch.setattr(matrices, "batch_of", lambda name, rng, count, foreign: batch(name, rng, count, True))
-    assert conclude(matrices, seeds=[0]).verdict == "does not hold"
+    found = conclude(matrices, seeds=[0])
+    assert not found.results[0].passed
+    assert found.verdict == "open"  # a quick run is too short to say that it does not hold

@@ -79,7 +79,7 @@ def test_the_verdict_on_least_squares_attention_follows_from_the_errors(least, l
         return floor * {"least-squares": least, "linear": linear, "softmax": 20.0}[kind]
 
     monkeypatch.setattr(intention, "trained_error", error)
-    assert conclude(intention, seeds=1).verdict == verdict
+    assert conclude(intention, seeds=1, quick=False).verdict == verdict
 
 
 def test_a_rotation_is_known_after_as_many_pairs_as_dimensions():

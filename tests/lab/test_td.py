@@ -49,3 +49,11 @@ def test_runaway_rates_count_as_the_error_of_the_start(lam):
     errors = td.walk_errors(np.random.default_rng(0), 5, lam, np.array([1.0, 5.0]), right=0.5)
     assert np.isfinite(errors).all()
     assert max(errors) <= np.sqrt((td.walk_values(0.5) ** 2).mean()) + 1e-12
+
+
+def test_outputs_move_by_the_rate_only_for_states_of_length_one(monkeypatch):
+    states = np.array([[3.0, 4.0]])
+    assert td.output_gap(states, np.ones(1), np.zeros(2), rate=0.1) == pytest.approx(24 / 25)  # |s|² − 1, of |s|²
+    assert td.output_gap(td.unit_vectors(states), np.ones(1), np.zeros(2), rate=0.1) < 1e-12
+    monkeypatch.setattr(td, "unit_vectors", lambda states: states)
+    assert conclude(td, seeds=[0]).verdict == "holds in part"

@@ -10,6 +10,7 @@ from handloom.cli.live.progress import SlowProgress, duration
 from handloom.cli.options import JsonOption, print_json
 
 PAGE_ENDINGS, PICTURE_ENDINGS = (".html", ".htm"), (".svg", ".png", ".pdf")
+WITHOUT_RUN = ("repeated", "not testable")  # groups of the table
 
 
 def lab(
@@ -40,19 +41,35 @@ def lab(
     handloom lab hopfield -o hopfield.html
     handloom lab --all --quick
     """
-    if name is None and not everything and group is None:
+    several = everything or missing or group is not None
+    runs_nothing = {"--full": full, "--judge": judge, "--output": output}
+    if name is None and not several:
+        refuse(runs_nothing, "without a name or --all the claims are listed; name an experiment")
         list_claims(as_json)
         return
-    from handloom.core import HandloomError
-
-    if name is not None and (row := repeated(name)):
-        print_json(row) if as_json else print(f"{told(row)}\n{row['verdict']}; {again(name)}")
-        return
-    if quick and full:
-        raise HandloomError("--quick and --full are two sizes (expected one of them); leave out the other")
+    refuse({"--quick and --full": quick and full}, "they are two sizes (expected one of them)")
+    if name is not None:
+        refuse({"--all": everything, "--group": group, "--missing": missing}, f"{name} is one experiment")
+        if row := row_without_run(name):
+            refuse(runs_nothing, f"{name} has no run of minutes ({row['verdict']})")
+            print_json(row) if as_json else print(f"{told(row)}\n{row['verdict']}{instead(row)}")
+            return
     names = chosen(name, group, records if missing else None)
+    if "backgammon" not in names:
+        refuse({"--judge": judge}, "only backgammon has judges")
     check_output(output, len(names))
+    if full and records.exists():
+        check_records(records)
     run_all(names, seeds, full, judge, records, output, as_json)
+
+
+def refuse(given: dict[str, Any], why: str) -> None:
+    """Raise an error if one of these options is given, which here would have no effect."""
+    useless = [option for option, value in given.items() if value]
+    if useless:
+        from handloom.core import HandloomError  # loads NumPy, which the list of claims does without
+
+        raise HandloomError(f"{useless[0]}: {why}; leave it out")
 
 
 def list_claims(as_json: bool) -> None:
@@ -60,7 +77,7 @@ def list_claims(as_json: bool) -> None:
 
     rows = stored_rows()
     if as_json:
-        keys = ("name", "claim", "said", "found", "verdict", "seconds")
+        keys = ("name", "group", "claim", "said", "found", "checks", "verdict", "seconds", "why")
         print_json([{key: row.get(key) for key in keys} for row in rows])
         return
     from rich.console import Console
@@ -78,20 +95,24 @@ def told(row: dict[str, Any]) -> str:
     """What is claimed, and what was found, or why it is not tried."""
     if "why" in row:
         return f"{row['claim']}\n→ {row['why']}"
-    return f"{row['claim']} ({row['said']})" + (f"\n→ {row['found']}" if row["found"] else "")
+    said = "" if row["claim"].endswith(row["said"]) else f" ({row['said']})"
+    return row["claim"] + said + (f"\n→ {row['found']}" if row["found"] else "")
 
 
-def repeated(name: str) -> dict[str, Any] | None:
-    """The row of a claim whose experiment takes hours and was run once."""
+def row_without_run(name: str) -> dict[str, Any] | None:
+    """The row of a claim that cannot be tested, or whose experiment takes hours and was run once."""
     from handloom.lab.table import stored_rows
 
-    return next((row for row in stored_rows() if row["name"] == name and row["group"] == "repeated"), None)
+    return next((row for row in stored_rows() if row["name"] == name and row["group"] in WITHOUT_RUN), None)
 
 
-def again(name: str) -> str:
-    if name == "isosceles":
-        return "run it again, in minutes, with: python -m handloom.lab.wagner"
-    return f"run it again, in an hour or more, with: handloom learn {name}"
+def instead(row: dict[str, Any]) -> str:
+    """What to run in place of a claim without a run."""
+    if "why" in row:
+        return f"; in its place: {row['instead']}" if row["instead"] else ""
+    if row["name"] == "isosceles":
+        return "; run it again, in minutes, with: python -m handloom.lab.wagner"
+    return f"; run it again, in an hour or more, with: handloom learn {row['name']}"
 
 
 def chosen(name: str | None, group: str | None, records: Path | None) -> list[str]:
@@ -121,6 +142,16 @@ def check_output(output: Path | None, count: int) -> None:
         check_suffix(output, "a page", *PAGE_ENDINGS)
 
 
+def check_records(folder: Path) -> None:
+    """Raise an error at once if no record could be written."""
+    from handloom.core import HandloomError
+    from handloom.core.files import check_place
+
+    if not folder.is_dir():
+        raise HandloomError(f"{folder} is not a folder (expected one for records); name another with --records")
+    check_place(folder / "record.json")
+
+
 def run_all(
     names: Sequence[str],
     seeds: int,
@@ -131,6 +162,7 @@ def run_all(
     as_json: bool,
 ) -> None:
     from handloom.lab.catalogue import experiment
+    from handloom.lab.experiment import SEEDS
     from handloom.lab.keeping import keep
     from handloom.lab.running import conclusions
 
@@ -139,10 +171,11 @@ def run_all(
         for one, first in conclusions(names, range(seeds), not full, judge, progress=progress):
             panels = experiment(one.claim.name).picture(one.series)
             found.append((one, panels))
-            if full and seeds >= 3:
-                keep(one, panels, first, records)
+            kept = keep(one, panels, first, records) if full and seeds >= SEEDS else None
             if not as_json:
                 print(one if len(names) == 1 else f"{one.claim.name:<20} {one.verdict:<14} {one.found}", flush=True)
+                if kept and len(names) == 1:
+                    print(kept)
     write_output(found, output)
     if as_json:
         listed = [one.to_json() for one, _ in found]

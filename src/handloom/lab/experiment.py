@@ -18,7 +18,7 @@ from them by rule:
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -108,6 +108,10 @@ class Lab:
         """A size that depends on the time there is."""
         return quick if self.quick else full
 
+    def in_time(self, check: Check) -> Check:
+        """The check; in a quick run without its value if that is out of bounds, since more training may change it."""
+        return check if check.within or not self.quick else replace(check, value=None)
+
     def rng(self, *use: int) -> np.random.Generator:
         """A generator that depends on the seed and on these numbers."""
         return np.random.default_rng([self.seed, *use])
@@ -148,9 +152,14 @@ class Result:
         return least if least == most else f"{least} to {most}"
 
     @property
+    def open(self) -> bool:
+        """Whether there was no time to measure it, with some seed."""
+        return None in self.values
+
+    @property
     def good(self) -> bool:
         """Whether it came out as the claim has it, with every seed."""
-        return self.passed == (0 if self.control else len(self.values)) and None not in self.values
+        return self.passed == (0 if self.control else len(self.values)) and not self.open
 
 
 @dataclass(frozen=True)
@@ -177,6 +186,13 @@ class Conclusion:
         """The two first checks in words."""
         return found_in_words([(one.name, one.found) for one in self.results if not one.control])
 
+    @property
+    def how(self) -> str:
+        """With how many seeds, in which form and time."""
+        count = len(self.seeds)
+        seeds = f"{count} seeds" if count >= SEEDS else f"{count} of the {SEEDS} seeds that a verdict takes"
+        return f"{seeds}, {'quick' if self.quick else 'full'}, {self.seconds:.0f} s"
+
     def to_json(self) -> dict[str, Any]:
         return {
             "name": self.claim.name,
@@ -194,11 +210,12 @@ class Conclusion:
         lines = [f"{self.claim.name}: {self.claim.says}", f"  said: {self.claim.number} ({self.claim.source})"]
         wide = max((len(one.name) for one in self.results), default=0)
         for one in self.results:
-            mark = ("ok " if one.good else "BAD") if one.control else ("yes" if one.good else "no ")
+            mark = (
+                " – " if one.open else ("ok " if one.good else "BAD") if one.control else "yes" if one.good else "no "
+            )
             what = f"control, must not be {one.bounds}" if one.control else f"claimed {one.bounds}"
             lines.append(f"  {mark} {one.name:<{wide}}  {one.found}  ({what})")
-        how = f"{len(self.seeds)} seeds, {'quick' if self.quick else 'full'}, {self.seconds:.0f} s"
-        return "\n".join([*lines, f"  {self.verdict} ({how})"])
+        return "\n".join([*lines, f"  {self.verdict} ({self.how})"])
 
 
 def found_in_words(checks: Sequence[tuple[str, str]]) -> str:

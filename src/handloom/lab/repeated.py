@@ -93,7 +93,7 @@ def row_of(name: str, says: str, said: str, checks: list[Check], seconds: float)
         "verdict": verdict_of([finding]),
         "seconds": round(seconds),
         "checks": [
-            {"name": one.name, "found": one.found, "bounds": one.bounds, "control": one.control, "good": one.good}
+            {key: getattr(one, key) for key in ("name", "found", "bounds", "control", "good", "open")}
             for one in results
         ],
     }

@@ -6,28 +6,37 @@ panels = repeated_panels(Path("docs"))["wagner/rule-2"]
 from collections.abc import Sequence
 from pathlib import Path
 
-from handloom.lab.repeated import CLAIMS, Stored, best_generated, curve
+from handloom.lab.repeated import CLAIMS, Stored, best_generated, check_of, control_of, curve
 from handloom.view.figures.panels import Band, Bars, Lines, Mark, Panel
 
 
 def repeated_panels(docs: Path) -> dict[str, Sequence[Panel]]:
     """The panels of each claim that has a curve in docs/talk or samples in docs/discover."""
-    found: dict[str, Sequence[Panel]] = {name: [lines(name, parts, docs / "talk")] for name, parts in CLAIMS.items()}
+    found: dict[str, Sequence[Panel]] = {name: [lines(name, parts, docs)] for name, parts in CLAIMS.items()}
     return found | {"isosceles": [bars(docs / "discover")]}
 
 
-def lines(name: str, parts: Sequence[Stored], folder: Path) -> Panel:
-    """The share of right samples over the steps, with a line for every number that is said."""
-    curves = {part.curve: curve(folder / f"{part.curve}.jsonl") for part in parts}
+def lines(name: str, parts: Sequence[Stored], docs: Path) -> Panel:
+    """The share of right samples over the steps, with a line for every number that is said, or else asked for, and the
+    control."""
+    curves = {part.curve: curve(docs / "talk" / f"{part.curve}.jsonl") for part in parts}
     bands = [
         Band(label, [line["step"] for line in rows], [line["success"] for line in rows])
         for label, rows in curves.items()
     ]
-    said = {part.said: part.steps for part in parts if part.said is not None}
-    marks = [
-        Mark(share, f"said: {share:.1%} after {steps:,} steps".replace("%", " %")) for share, steps in said.items()
-    ]
-    return Lines(name, "steps", "share of samples that are right", bands, marks)
+    control = control_of(name, check_of(parts[-1], curves[parts[-1].curve]), docs)
+    steps = [line["step"] for rows in curves.values() for line in rows]
+    bands.append(Band(f"control: {control.name}", [min(steps), max(steps)], [control.value] * 2, control=True))
+    marks = {mark.value: mark for mark in map(mark_of, parts)}
+    return Lines(name, "steps", "share of samples that are right", bands, list(marks.values()))
+
+
+def mark_of(part: Stored) -> Mark:
+    """The number that is said; or, where none is, the bound."""
+    if part.said is not None:
+        return Mark(part.said, f"said: {part.said:.1%} after {part.steps:,} steps".replace("%", " %"))
+    bound = [one for one in (part.least, part.most) if one is not None][-1]
+    return Mark(bound, f"asked for: {check_of(part, ()).bounds}")
 
 
 def bars(folder: Path) -> Panel:

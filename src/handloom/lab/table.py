@@ -78,7 +78,8 @@ def experiment_rows(records: Path) -> Iterator[dict[str, Any]]:
 
 
 def short(check: dict[str, Any]) -> dict[str, Any]:
-    return {key: check[key] for key in ("name", "found", "bounds", "control", "good")}
+    kept = {key: check[key] for key in ("name", "found", "bounds", "control", "good")}
+    return kept | {"open": None in check["values"]}
 
 
 def summary(rows: list[dict[str, Any]]) -> str:

@@ -7,6 +7,8 @@ With O(s) = w·s and O(s_T) = 0 at the end of an episode, Mehlig's slides (and S
 
 Erratum: the slide "Terms in this double sum can be summed in a different way" prints the inner sum as t = τ … T−1; it
 runs over t = 0 … τ, as in the rule with λ that follows on the slide. The printed sum is a control here, and is off.
+A second one: the slide on SARSA has TD(0) correspond to O(s_t) ← O(s_t) + η δ_t. With a linear O the output changes by
+η δ_t |s_t|², so that this is the same only for states of length 1, as those of a table are; others are a control too.
 
 The random walk is the one of Sutton and Barto (2018, example 7.1 and chapter 12): 19 states in a row, start in the
 middle, reward −1 at the left end and +1 at the right. The exact values are those of a linear system. The error is the
@@ -60,6 +62,20 @@ def run(lab: Lab) -> Finding:
                 form=".1e",
                 control=True,
             ),
+            Check(
+                "TD(0) − the slide's rule for outputs, states of length 1",
+                output_gap(unit_vectors(states), rewards, weights),
+                most=1e-9,
+                said=0.0,
+                form=".1e",
+            ),
+            Check(
+                "the same, states of other lengths",
+                output_gap(states, rewards, weights),
+                most=1e-9,
+                form=".1e",
+                control=True,
+            ),
             Check("walk: error saved by λ in between", saved(chance), least=0.01),
             Check("walk without chance: error saved", saved(certain), least=0.01, control=True),
         ],
@@ -105,6 +121,18 @@ def traces(states: Array, lam: float) -> Array:
 def as_printed(states: Array) -> Array:
     """The slide's Σ_{t=τ}^{T−1} s_t for every τ."""
     return traces(states[::-1], 1.0)[::-1]
+
+
+def output_gap(states: Array, rewards: Array, weights: Array, rate: float = 0.1) -> float:
+    """How far the outputs O(s_t) after one step of TD(0) each are from O(s_t) + η δ_t."""
+    outputs = states @ weights
+    deltas = differences(rewards, outputs)
+    after = weights + rate * deltas[:, None] * states  # of each step by itself
+    return gap((after * states).sum(1), outputs + rate * deltas)
+
+
+def unit_vectors(states: Array) -> Array:
+    return np.asarray(states / np.linalg.norm(states, axis=1, keepdims=True))
 
 
 def gap(a: Array, b: Array) -> float:

@@ -54,9 +54,11 @@ def run(lab: Lab) -> Finding:
     return Finding(
         checks=[
             Check("layers of 6 that lower the rate", falls(trained[0]), least=5, form=".0f"),
-            Check("layers of 5 that make tokens sparser", falls(trained[1]), least=4, form=".0f"),
-            Check("of these 11, those that do it since training", gained(trained, untrained), least=1, form=".0f"),
-            Check("accuracy less the usual transformer's", right - theirs, least=-0.05),
+            lab.in_time(Check("layers of 5 that make tokens sparser", falls(trained[1]), least=4, form=".0f")),
+            lab.in_time(
+                Check("of these 11, those that do it since training", gained(trained, untrained), least=1, form=".0f")
+            ),
+            lab.in_time(Check("accuracy less the usual transformer's", right - theirs, least=-0.05)),
             Check("the same, taught shuffled labels", by_chance - theirs, least=-0.05, control=True),
         ],
         series={

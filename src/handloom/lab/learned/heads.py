@@ -41,7 +41,7 @@ Answer = Callable[[Array], Array]  # of questions (B, LENGTH)
 
 
 def run(lab: Lab) -> Finding:
-    widths, tasks = lab.pick(((4, 16), ("repeat",)), ((1, 2, 4, 16, 64), tuple(TASKS)))
+    widths, tasks = lab.pick(((1, 4, 16), ("repeat",)), ((1, 2, 4, 16, 64), tuple(TASKS)))
     needed: dict[str, list[int]] = {name: [] for name in tasks}
     for done, name in enumerate(tasks):
         for i, width in enumerate(widths):

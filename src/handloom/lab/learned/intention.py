@@ -54,7 +54,7 @@ def run(lab: Lab) -> Finding:
     at = sizes.index(8)
     return Finding(
         checks=[
-            Check("error over the best ridge's, the most", max(excess), most=1.05, said=1.0),
+            lab.in_time(Check("error over the best ridge's, the most", max(excess), most=1.05, said=1.0)),
             Check("linear attention: error over it, 8 examples", linear[at], least=2.0),
             Check("linear attention reaches the ridge", linear[at], most=1.05, control=True),
             Check("softmax attention reaches the ridge", softmax[at], most=1.05, control=True),

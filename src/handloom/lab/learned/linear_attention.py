@@ -5,6 +5,9 @@ hope, not a measured claim, so the bounds are ours. `handloom lab linear` has th
 stretch of random length over and over, in which only what was seen before predicts anything. Two layers with linear
 attention must come within 0.3 nats of two layers with softmax, trained alike at the best of two rates. Control: one
 layer of linear attention, which cannot bind a letter to the one before it.
+
+Seen: after 1,200 steps two layers of linear attention are still learning, so one seed was given 3,600. There the loss
+stays flat at 0.53 nats over the last third, where softmax is at 0.06 after 1,200.
 """
 
 from collections.abc import Sequence

@@ -42,7 +42,7 @@ RATES = {0: 2e-3, 1: 2e-2, 2: 2e-2, 4: 1e-2, 8: 1e-2, 64: 3e-3}  # by rank; 0 st
 
 def run(lab: Lab) -> Finding:
     ranks = lab.pick((1,), (1, 2, 4, 8, 64))
-    base = pretrained(True, lab.pick(200, 1_500), lab)
+    base = pretrained(True, lab.pick(300, 1_500), lab)
     full, whole = adapted(base, 0, lab)
     found = {}
     for done, rank in enumerate(ranks):
@@ -74,7 +74,7 @@ def random_model(lab: Lab) -> Model:
 
 def adapted(start: Config | Model, rank: int, lab: Lab) -> tuple[Model, float]:
     """The model trained on the new move, and its share of right letters."""
-    settings = Settings(steps=lab.pick(STEPS // 2, STEPS), rate=RATES[rank], schedule="cosine", seed=lab.seed)
+    settings = Settings(steps=lab.pick(100, STEPS), rate=RATES[rank], schedule="cosine", seed=lab.seed)
     form = LowRank(rank) if rank else None
     model = last_of(steps(start, lambda rng: texts(rng, 32, [NEW]), settings, form=form)).model()
     return model, right_of(model, lab)

@@ -9,6 +9,10 @@ unit vector, and room; two heads, linear attention.
 Bounds: two layers predict with at most half the error of one, which cannot bind and is the control; after the first
 layer the vector before can be read linearly (R² of 0.95); and one layer of least-squares attention on given pairs is
 within a tenth of the best ridge regression, in the mean over the last half of the positions.
+
+Seen: the vector before can be read with an R² of about 0.8. The first layer does more than bind: one layer of linear
+attention on given pairs, which is one step of gradient descent, is left with an error of 0.46, and the two layers with
+0.16. That layer is in the picture.
 """
 
 from collections.abc import Sequence
@@ -46,18 +50,19 @@ def run(lab: Lab) -> Finding:
         name: by_position(answers(model, test.rows, NEXT) - test.asked) for name, model in (("two", two), ("one", one))
     }
     best = by_position(ridge(test) - test.asked)
-    mesa = by_position(mesa_layer(lab, lab.pick(100, 600), test) - test.asked)
+    mesa = by_position(on_pairs("least-squares", lab, lab.pick(100, 600), 3e-2, test) - test.asked)
+    step = by_position(on_pairs("linear", lab, lab.pick(100, 1500), 1e-2, test) - test.asked)
     late = slice(T // 2, None)
     share = {name: float(np.mean(found[late])) for name, found in (*errors.items(), ("ridge", best), ("mesa", mesa))}
     return Finding(
         checks=[
-            Check("two layers: error over one layer's", share["two"] / share["one"], most=0.5),
-            Check("R² of the vector before, after layer 1", bound(two, test.rows), least=0.95),
-            Check("mesa layer: error less ridge's", share["mesa"] - share["ridge"], most=0.1),
+            lab.in_time(Check("two layers: error over one layer's", share["two"] / share["one"], most=0.5)),
+            lab.in_time(Check("R² of the vector before, after layer 1", bound(two, test.rows), least=0.95)),
+            lab.in_time(Check("mesa layer: error less ridge's", share["mesa"] - share["ridge"], most=0.1)),
             Check("one layer: error", share["one"], most=0.5, control=True),
             Check("R² of the vector before, at the start", bound(None, test.rows), least=0.95, control=True),
         ],
-        series={"errors": {**{k: list(v) for k, v in errors.items()}, "ridge": list(best), "mesa": list(mesa)}},
+        series={"errors": {**errors, "ridge": best, "mesa": mesa, "step": step}},
         models={"model": two},
     )
 
@@ -96,17 +101,18 @@ def ridge(test: Prompts) -> Array:
     return found
 
 
-def mesa_layer(lab: Lab, steps: int, test: Prompts) -> Array:
-    """One layer of least-squares attention on pairs: a row has the vector before, the vector, and room."""
+def on_pairs(attention: str, lab: Lab, steps: int, rate: float, test: Prompts) -> Array:
+    """The answers of one layer that is given pairs: a row has the vector before, room, and the vector. With
+    least-squares attention this is the mesa layer."""
 
     def paired(given: Prompts) -> Prompts:
         x = given.rows[:, :, :D]
         before = np.concatenate([np.zeros_like(x[:, :1]), x[:, :-1]], 1)
         return Prompts(np.concatenate([before, np.zeros_like(x), x], -1), given.asked)
 
-    config = prompt_config(3 * D - 1, T - 1, "least-squares", d_head=D, causal=True)
+    config = prompt_config(3 * D - 1, T - 1, attention, d_head=D, causal=True)
     draw = lambda rng: paired(sequences(rng, 128))  # noqa: E731
-    model = fit(config, draw, steps, lab.seed, 3e-2, 1.0, NEXT, lab.progress)
+    model = fit(config, draw, steps, lab.seed, rate, 1.0, NEXT, lab.progress)
     return answers(model, paired(test).rows, NEXT)
 
 
@@ -127,6 +133,7 @@ def picture(seeds: Sequence[Series]) -> Sequence[Panel]:
     names = {
         "one": "one layer, linear",
         "two": "two layers, linear",
+        "step": "one layer, linear, on pairs",
         "mesa": "mesa layer on pairs",
         "ridge": "ridge regression",
     }

@@ -29,7 +29,7 @@ Target = Callable[[Array, Array], Array]
 
 
 def run(lab: Lab) -> Finding:
-    widths, steps = lab.pick((16, 64, 256), (8, 16, 32, 64, 128, 256, 512)), lab.pick(300, 2500)
+    widths, steps = lab.pick((16, 64, 256), (8, 16, 32, 64, 128, 256, 512)), lab.pick(700, 2500)
     rng = lab.rng()
     W, u, v = rng.normal(size=(D, D)), rng.normal(size=D), rng.normal(size=D)
     product, total = (lambda x, z: np.einsum("bi,ij,bj->b", x, W, z)), (lambda x, z: x @ u + z @ v)

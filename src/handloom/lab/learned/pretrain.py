@@ -45,7 +45,7 @@ Batch = tuple[Array, Array]
 
 
 def run(lab: Lab) -> Finding:
-    before, after = lab.pick((150, 45), (1_500, 450))
+    before, after = lab.pick((400, 45), (1_500, 450))
     few = texts(lab.rng(0), 100, [NEW])
     other = Strings.labelled(*texts(lab.rng(1), lab.pick(200, 500), [NEW]))
     starts: dict[str, Config | Model]

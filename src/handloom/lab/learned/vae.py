@@ -122,10 +122,10 @@ def run(lab: Lab) -> Finding:
     begun = measure(new_weights(base, lab.seed), test, lab.rng(2))
     vae = found[MAIN]
     checks = [
-        Check("R² of the set of letters", read_by_line(vae.latents, test.second), least=0.8),
-        Check("R² of the density", read_by_line(vae.latents, test.density), least=0.8),
-        Check("KL, nats per string", vae.nats, least=0.5),
-        Check("cost of another's latents, nats per token", vae.cost, least=0.05),
+        lab.in_time(Check("R² of the set of letters", read_by_line(vae.latents, test.second), least=0.8)),
+        lab.in_time(Check("R² of the density", read_by_line(vae.latents, test.density), least=0.8)),
+        lab.in_time(Check("KL, nats per string", vae.nats, least=0.5)),
+        lab.in_time(Check("cost of another's latents, nats per token", vae.cost, least=0.05)),
         Check("before training: the lesser R²", lesser(begun.latents, test), least=0.8, control=True),
     ]
     for name in (name for name in recipes if name in CONTROLS):

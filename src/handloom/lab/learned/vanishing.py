@@ -110,8 +110,8 @@ def run(lab: Lab) -> Finding:
         Check("open gru: log of the gradient per token", slopes["gru, open"], least=KEPT),
         Check("transformer: log of the gradient per token", slopes["transformer"], least=-0.02),
         Check("gru with z = 0: log of the gradient per token", slopes["gru, z = 0"], least=KEPT, control=True),
-        Check("longest latch, open gru to rnn", longest["gru, open"] / longest["rnn"], least=2.0),
-        Check("longest latch, transformer to rnn", longest["transformer"] / longest["rnn"], least=2.0),
+        lab.in_time(Check("longest latch, open gru to rnn", longest["gru, open"] / longest["rnn"], least=2.0)),
+        lab.in_time(Check("longest latch, transformer to rnn", longest["transformer"] / longest["rnn"], least=2.0)),
         Check("longest latch, gru with z = 0 to rnn", longest["gru, z = 0"] / longest["rnn"], least=2.0, control=True),
     ]
     return Finding(checks, {"norms": falls, "longest": longest})

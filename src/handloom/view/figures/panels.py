@@ -18,6 +18,7 @@ from handloom.view.figures.figure import STYLE, check_format, figure_bytes, matp
 
 WIDE, TALL = 4.4, 3.3  # inches of a panel
 ACROSS = 3  # panels in a row
+ROOM = 0.08  # of an axis, for a name along a line
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -140,7 +141,9 @@ def draw_lines(axis: Any, panel: Lines) -> None:
         axis.plot(one.x, gaps(one.middle), color=colour, label=one.name, linewidth=1.4, **dots)
         if one.low:
             axis.fill_between(one.x, gaps(one.low), gaps(one.high), color=colour, alpha=0.15, linewidth=0)
-    draw_marks(axis, panel.marks)
+    if not panel.log_x and {type(x) for one in panel.curves for x in one.x} <= {int}:
+        axis.xaxis.get_major_locator().set_params(integer=True)
+    draw_marks(axis, panel.marks, under=True)
     legend(axis, [one.name for one in panel.curves])
 
 
@@ -166,8 +169,10 @@ def power_words(value: float, place: int) -> str:
     return "10" + f"{log10(value):.0f}".translate(SUPERSCRIPT)
 
 
-def draw_marks(axis: Any, marks: Sequence[Mark]) -> None:
-    """A dashed line at each claimed number, with its name along it."""
+def draw_marks(axis: Any, marks: Sequence[Mark], under: bool = False) -> None:
+    """A dashed line at each claimed number, with its name along it; with `under`, a name at the bottom is under its
+    line, where no curve is."""
+    make_room(axis, [mark.value for mark in marks if mark.axis == "y" and mark.name], under)
     for mark in marks:
         if mark.axis == "x":
             axis.axvline(mark.value, color=INK, linestyle="--", linewidth=0.9)
@@ -176,9 +181,32 @@ def draw_marks(axis: Any, marks: Sequence[Mark]) -> None:
         else:
             axis.axhline(mark.value, color=INK, linestyle="--", linewidth=0.9)
             place = {"xy": (0.99, mark.value), "xycoords": axis.get_yaxis_transform()}
-            where = {"xytext": (0, 2), "va": "bottom", "ha": "right"}
+            low = under and height_of(axis, mark.value) < 2 * ROOM
+            where = {"xytext": (0, -2 if low else 2), "va": "top" if low else "bottom", "ha": "right"}
         paper = {"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.5}
         axis.annotate(mark.name, **place, **where, textcoords="offset points", fontsize=7.5, color=SOFT, bbox=paper)
+
+
+def make_room(axis: Any, values: Sequence[float], under: bool) -> None:
+    """Move the ends of the vertical axis away from a name that would be outside of it."""
+    bottom, top = axis.get_ylim()
+    heights = [height_of(axis, value) for value in values]
+    if max(heights, default=0) > 1 - ROOM:
+        top = value_at(axis, max(heights) + ROOM)
+    if under and min(heights, default=1) < ROOM:
+        bottom = value_at(axis, min(heights) - ROOM)
+    axis.set_ylim(bottom, top)
+
+
+def height_of(axis: Any, value: float) -> float:
+    """Where a value is on the vertical axis: 0 at its bottom, 1 at its top."""
+    place = axis.get_yaxis_transform().transform((0.0, value))
+    return float(axis.transAxes.inverted().transform(place)[1])
+
+
+def value_at(axis: Any, height: float) -> float:
+    place = axis.transAxes.transform((0.0, height))
+    return float(axis.get_yaxis_transform().inverted().transform(place)[1])
 
 
 def legend(axis: Any, names: Sequence[str]) -> None:
