@@ -285,6 +285,7 @@ def test_reward_leads_the_model_to_what_scores_more():
     assert np.array_equal(proposer.model().flat["W_E"], before.flat["W_E"])  # the model of the pool stays
 
 
+@pytest.mark.slow
 def test_a_run_with_reward_repeats(tmp_path):
     pytest.importorskip("torch")
     how = {"generations": 2, "reward": 2, **TINY}

@@ -164,7 +164,7 @@ def account(about: Mapping[str, Any], lines: Metrics, count: int) -> str:
         total = sum(line["sampled"] for line in sampled)
         bad = sum(line["sampled"] * share(line, "illegal") for line in sampled)
         again = sum(line["sampled"] * share(line, "duplicates") for line in sampled)
-        words += f"The transformer proposed {plural(int(total), 'sample')}; {bad / total:.0%} were not "
+        words += f"{who_proposed(about)} proposed {plural(int(total), 'sample')}; {bad / total:.0%} were not "
         words += f"constructions, {again / total:.0%} were already known. "
     else:
         trained = any(line.get("loss") is not None for line in lines)
@@ -173,6 +173,13 @@ def account(about: Mapping[str, Any], lines: Metrics, count: int) -> str:
     made = [f"seed {about['seed']}"] if about.get("seed") is not None else []
     made += [f"handloom {about['handloom']}"] if about.get("handloom") else []
     return words + (f" ({', '.join(made)})" if made else "")
+
+
+def who_proposed(about: Mapping[str, Any]) -> str:
+    """The transformer, or what it is compared with."""
+    chosen = about.get("settings")
+    proposals = chosen.get("proposals", "model") if isinstance(chosen, Mapping) else "model"
+    return "The transformer" if proposals == "model" else f"No model, but '{text(proposals)}',"
 
 
 def share(line: Mapping[str, Any], key: str) -> float:
@@ -205,6 +212,12 @@ def curves(lines: Metrics, minimise: bool = False) -> str:
         chart("Samples seen before", [Curve("Duplicates", "after", values("duplicates"))], generations, share=True),
         chart("Temperature", [Curve("Temperature", "after", values("temperature"))], generations),
         chart("Loss per token", [Curve("Loss", "after", [finite(line.get("loss")) for line in lines])], generations),
+        chart(
+            "Loss per held-out construction (grey: by the pool's marginals)",
+            [Curve("Model", "after", values("held_out")), Curve("Marginals", "search", values("marginals"))],
+            generations,
+        ),
+        chart("Share of proposals, by what paid", [Curve("Share", "after", values("share"))], generations, share=True),
     ]
     if not any(charts):
         return ""
