@@ -37,6 +37,7 @@ from scale_simulation import Times, table
 MEASURED = Path(__file__).parents[1] / "docs/scale/measured.json"
 PROBLEM, STEPS = "isosceles:n=24", 4_000  # the steps are those of a plan's short search
 COUNTS = (1, 2, 4, 8)
+ROUNDS = 3  # of each rate the best is kept: other programs only make it smaller
 BATCH = 20
 WRITER = """
 import sys, time
@@ -77,7 +78,9 @@ def on_ray_workers() -> dict[str, Any]:
 def in_one_store() -> dict[str, Any]:
     found = {}
     for writers in COUNTS:
-        found[f"writers {writers}"] = {str(batch): records_per_second(writers, batch) for batch in (1, BATCH)}
+        found[f"writers {writers}"] = {
+            str(batch): best_of(lambda: records_per_second(writers, batch)) for batch in (1, BATCH)  # noqa: B023
+        }
         print(f"{writers} writers: {found[f'writers {writers}']}", flush=True)
     return found
 
@@ -121,15 +124,27 @@ def on_workers(problem: Problem, workers: int) -> dict[str, float]:
     """Searches, empty tasks and samples per second."""
     executor = on_ray(problem, [NONE])
     rate_of(executor, 4 * workers, 10)  # every worker makes its tables
-    found = {"search": rate_of(executor, 800, STEPS), "empty": empty_tasks(1_000)}
+    found = {
+        "search": best_of(lambda: rate_of(executor, 800, STEPS)),
+        "empty": best_of(lambda: empty_tasks(1_000)),
+    }
     outcomes = executor.outcomes([Attempt(NONE, seed, 500) for seed in range(20)], never_stop)
     proposer, strings = proposer_for(problem, [one.result.construction for one in outcomes if one])
     proposer.train(strings, 2)
     proposer.propose(64 * workers, draw=drawing_on("ray"), at_once=2_000)
-    began = time.monotonic()
-    proposer.propose(2_000, seed=1, draw=drawing_on("ray"), at_once=2_000)
+    found["samples"] = best_of(lambda: samples_per_second(proposer))
     executor.close()
-    return found | {"samples": 2_000 / (time.monotonic() - began)}
+    return found
+
+
+def samples_per_second(proposer: Proposer, count: int = 2_000) -> float:
+    began = time.monotonic()
+    proposer.propose(count, seed=1, draw=drawing_on("ray"), at_once=count)
+    return count / (time.monotonic() - began)
+
+
+def best_of(measured: Callable[[], float]) -> float:
+    return max(measured() for _ in range(ROUNDS))
 
 
 def empty_tasks(count: int) -> float:

@@ -16,11 +16,13 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from handloom.core.arrays import Array
+from handloom.discover.search.compiling import kernel
 
 MOST_LEAVES = 2_000  # and branches cut off, of a graph
+ZERO = np.int64(0)  # a plain 0 is a type of its own for Numba, for which all that receives it is compiled once more
+FIRST, BEST = np.int64(0), np.int64(1)  # of the leaves
 
 
 class Tree(NamedTuple):
@@ -66,10 +68,10 @@ def best_order(matrix: Array, most: int = MOST_LEAVES, classes: Sequence[int] = 
     return tree.leaves[1], bool(explore(matrix, tree, most))
 
 
-@njit(cache=True, nogil=True)
+@kernel(cache=True)
 def explore(matrix: Array, t: Tree, most: int) -> bool:
     """Search the tree, depth first."""
-    depth, ends = 0, 0
+    depth, ends = ZERO, 0
     t.trace[0] = refine(matrix, t.order[0], t.start[0], t.size[0])
     arrived = True
     while depth >= 0:
@@ -91,7 +93,7 @@ def explore(matrix: Array, t: Tree, most: int) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel(cache=True, no_cpython_wrapper=True)
 def refine(matrix: Array, order: Array, start: Array, size: Array) -> Any:
     """Split classes by how many neighbours their vertices have in each class, until none can be split; the trace."""
     n, trace, changed = len(order), np.uint64(1469598103934665603), True
@@ -104,7 +106,7 @@ def refine(matrix: Array, order: Array, start: Array, size: Array) -> Any:
                 count[v] = 0
                 for i in range(by, by + size[by]):
                     count[v] += matrix[v, order[i]]
-            at = 0
+            at = ZERO
             while at < n:
                 end = at + size[at]
                 changed |= split(order, start, size, at, count)
@@ -115,7 +117,7 @@ def refine(matrix: Array, order: Array, start: Array, size: Array) -> Any:
     return trace
 
 
-@njit(cache=True, nogil=True)
+@kernel(cache=True, no_cpython_wrapper=True)
 def split(order: Array, start: Array, size: Array, at: int, count: Array) -> bool:
     """Split a class by a number of each vertex; whether there were two different numbers."""
     end = at + size[at]
@@ -134,7 +136,7 @@ def split(order: Array, start: Array, size: Array, at: int, count: Array) -> boo
     return begin > at
 
 
-@njit(cache=True, nogil=True)
+@kernel(cache=True, no_cpython_wrapper=True)
 def worse(t: Tree, depth: int) -> bool:
     """Whether no leaf below can be better than the best one, nor the same, by the traces so far."""
     for d in range(min(depth, t.best_depth[0]) + 1):
@@ -143,7 +145,7 @@ def worse(t: Tree, depth: int) -> bool:
     return depth > t.best_depth[0] >= 0
 
 
-@njit(cache=True, nogil=True)
+@kernel(cache=True, no_cpython_wrapper=True)
 def aim(t: Tree, depth: int) -> bool:
     """Choose the first smallest class of more than one vertex; False if there is none."""
     n, at, least = len(t.order), 0, 0
@@ -158,7 +160,7 @@ def aim(t: Tree, depth: int) -> bool:
     return least > 0
 
 
-@njit(cache=True, nogil=True)
+@kernel(cache=True, no_cpython_wrapper=True)
 def pick(t: Tree, depth: int) -> bool:
     """The next vertex to try, not one that an automorphism takes to a vertex tried before."""
     first = t.target[depth]
@@ -174,7 +176,7 @@ def pick(t: Tree, depth: int) -> bool:
     return False
 
 
-@njit(cache=True, nogil=True)
+@kernel(cache=True, no_cpython_wrapper=True)
 def individualise(t: Tree, depth: int) -> None:
     """One depth further, where the picked vertex is a class of its own, in front of the rest of its class."""
     below, at, v = depth + 1, t.target[depth], t.picked[depth]
@@ -189,28 +191,28 @@ def individualise(t: Tree, depth: int) -> None:
     t.size[below, at], t.size[below, at + 1] = 1, end - at - 1
 
 
-@njit(cache=True, nogil=True)
+@kernel(cache=True, no_cpython_wrapper=True)
 def compare(matrix: Array, t: Tree, depth: int) -> int:
     """A leaf: keep it if it is the first or the best; if it equals one of these, note the automorphism. Returns the
     depth at which to continue."""
     if t.best_depth[0] < 0:
-        keep(t, 0, depth)
-        keep(t, 1, depth)
+        keep(t, FIRST, depth)
+        keep(t, BEST, depth)
         return depth - 1
     better = t.best_depth[0] > depth
     for d in range(min(depth, t.best_depth[0]) + 1):
         better |= t.trace[d] != t.best_trace[d]  # not worse, so less
     sign = -1 if better else difference(matrix, t.order[depth], t.leaves[1])
     if sign < 0:
-        keep(t, 1, depth)
+        keep(t, BEST, depth)
     elif sign == 0:
-        return join(t, 1, depth)
+        return join(t, BEST, depth)
     if difference(matrix, t.order[depth], t.leaves[0]) == 0:
-        return join(t, 0, depth)
+        return join(t, FIRST, depth)
     return depth - 1
 
 
-@njit(cache=True, nogil=True)
+@kernel(cache=True, no_cpython_wrapper=True)
 def keep(t: Tree, which: int, depth: int) -> None:
     """As the first leaf, or as the best one."""
     for i in range(len(t.order)):
@@ -221,7 +223,7 @@ def keep(t: Tree, which: int, depth: int) -> None:
         t.best_depth[0] = depth
 
 
-@njit(cache=True, nogil=True)
+@kernel(cache=True, no_cpython_wrapper=True)
 def difference(matrix: Array, one: Array, other: Array) -> int:
     """Which of two orders gives the lesser matrix: −1 the one, 1 the other, 0 both the same."""
     for i in range(len(one)):
@@ -231,7 +233,7 @@ def difference(matrix: Array, one: Array, other: Array) -> int:
     return 0
 
 
-@njit(cache=True, nogil=True)
+@kernel(cache=True, no_cpython_wrapper=True)
 def join(t: Tree, which: int, depth: int) -> int:
     """An automorphism takes one leaf to the other, and keeps what was picked where their paths were one; that depth."""
     parting = 0
@@ -244,7 +246,7 @@ def join(t: Tree, which: int, depth: int) -> int:
     return parting
 
 
-@njit(cache=True, nogil=True)
+@kernel(cache=True, no_cpython_wrapper=True)
 def root(joined: Array, v: int) -> int:
     while joined[v] != v:
         v = joined[v]
