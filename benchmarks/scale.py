@@ -79,7 +79,8 @@ def in_one_store() -> dict[str, Any]:
     found = {}
     for writers in COUNTS:
         found[f"writers {writers}"] = {
-            str(batch): best_of(lambda: records_per_second(writers, batch)) for batch in (1, BATCH)  # noqa: B023
+            str(batch): best_of(lambda: records_per_second(writers, batch))
+            for batch in (1, BATCH)  # noqa: B023
         }
         print(f"{writers} writers: {found[f'writers {writers}']}", flush=True)
     return found

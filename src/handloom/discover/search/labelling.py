@@ -40,6 +40,7 @@ class Tree(NamedTuple):
     paths: Array  # (2, depth) the vertices that were picked on the way there
     best_trace: Array  # (depth,)
     best_depth: Array  # (1,)
+    count: Array  # (n,) for the refinement to count in
 
 
 def best_order(matrix: Array, most: int = MOST_LEAVES, classes: Sequence[int] = ()) -> tuple[Array, bool]:
@@ -60,6 +61,7 @@ def best_order(matrix: Array, most: int = MOST_LEAVES, classes: Sequence[int] = 
         paths=np.zeros((2, n), whole),
         best_trace=np.zeros(n, np.uint64),
         best_depth=np.full(1, -1, whole),
+        count=np.zeros(n, whole),
     )
     sizes = np.array(classes or (n,), whole)
     begins = np.cumsum(sizes) - sizes
@@ -72,7 +74,7 @@ def best_order(matrix: Array, most: int = MOST_LEAVES, classes: Sequence[int] = 
 def explore(matrix: Array, t: Tree, most: int) -> bool:
     """Search the tree, depth first."""
     depth, ends = ZERO, 0
-    t.trace[0] = refine(matrix, t.order[0], t.start[0], t.size[0])
+    t.trace[0] = refine(matrix, t.order[0], t.start[0], t.size[0], t.count)
     arrived = True
     while depth >= 0:
         if arrived:
@@ -87,17 +89,16 @@ def explore(matrix: Array, t: Tree, most: int) -> bool:
         if arrived:
             individualise(t, depth)
             depth += 1
-            t.trace[depth] = refine(matrix, t.order[depth], t.start[depth], t.size[depth])
+            t.trace[depth] = refine(matrix, t.order[depth], t.start[depth], t.size[depth], t.count)
         else:
             depth -= 1
     return True
 
 
 @kernel(cache=True, no_cpython_wrapper=True)
-def refine(matrix: Array, order: Array, start: Array, size: Array) -> Any:
+def refine(matrix: Array, order: Array, start: Array, size: Array, count: Array) -> Any:
     """Split classes by how many neighbours their vertices have in each class, until none can be split; the trace."""
     n, trace, changed = len(order), np.uint64(1469598103934665603), True
-    count = np.zeros(n, np.int64)
     while changed:
         changed = False
         by = 0
