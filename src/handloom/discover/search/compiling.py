@@ -29,6 +29,12 @@ def kernel(**options: bool) -> Callable[[F], F]:
     return compile_with(nogil=True, no_cfunc_wrapper=True, **options)
 
 
+def whole(value: int) -> Any:
+    """A constant for kernels to pass on. A literal is a type of its own for Numba: whatever receives 0, 1 and a number
+    that is computed is compiled three times."""
+    return np.int64(value)
+
+
 def fast(function: Any, known: dict[int, Any] | None = None) -> Any:
     """A user's function for Numba, with the user's functions that it calls. An index out of range is an error."""
     known = {} if known is None else known

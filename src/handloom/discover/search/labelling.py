@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from handloom.core.arrays import Array
-from handloom.discover.search.compiling import kernel
+from handloom.discover.search.compiling import kernel, whole
 
 MOST_LEAVES = 2_000  # and branches cut off, of a graph
-ZERO = np.int64(0)  # a plain 0 is a type of its own for Numba, for which all that receives it is compiled once more
-FIRST, BEST = np.int64(0), np.int64(1)  # of the leaves
+ZERO = whole(0)
+FIRST, BEST = whole(0), whole(1)  # of the leaves
 
 
 class Tree(NamedTuple):
@@ -40,30 +40,30 @@ class Tree(NamedTuple):
     paths: Array  # (2, depth) the vertices that were picked on the way there
     best_trace: Array  # (depth,)
     best_depth: Array  # (1,)
-    count: Array  # (n,) for the refinement to count in
+    links: Array  # (n,) where the refinement counts the neighbours in a class
 
 
 def best_order(matrix: Array, most: int = MOST_LEAVES, classes: Sequence[int] = ()) -> tuple[Array, bool]:
     """The best order of the vertices, and whether all leaves were searched. `classes` are the sizes of classes of
     vertices, the first ones first, that are never exchanged with others."""
     n = len(matrix)
-    whole = np.int64
+    number = np.int64
     tree = Tree(
         order=np.tile(np.arange(n), (n, 1)),
-        start=np.zeros((n, n), whole),
-        size=np.full((n, n), n, whole),
-        target=np.zeros(n, whole),
-        next=np.zeros(n, whole),
-        picked=np.zeros(n, whole),
+        start=np.zeros((n, n), number),
+        size=np.full((n, n), n, number),
+        target=np.zeros(n, number),
+        next=np.zeros(n, number),
+        picked=np.zeros(n, number),
         trace=np.zeros(n, np.uint64),
-        joined=np.zeros((n, n), whole),
-        leaves=np.zeros((2, n), whole),
-        paths=np.zeros((2, n), whole),
+        joined=np.zeros((n, n), number),
+        leaves=np.zeros((2, n), number),
+        paths=np.zeros((2, n), number),
         best_trace=np.zeros(n, np.uint64),
-        best_depth=np.full(1, -1, whole),
-        count=np.zeros(n, whole),
+        best_depth=np.full(1, -1, number),
+        links=np.zeros(n, number),
     )
-    sizes = np.array(classes or (n,), whole)
+    sizes = np.array(classes or (n,), number)
     begins = np.cumsum(sizes) - sizes
     tree.start[0] = np.repeat(begins, sizes)
     tree.size[0, begins] = sizes
@@ -74,7 +74,7 @@ def best_order(matrix: Array, most: int = MOST_LEAVES, classes: Sequence[int] = 
 def explore(matrix: Array, t: Tree, most: int) -> bool:
     """Search the tree, depth first."""
     depth, ends = ZERO, 0
-    t.trace[0] = refine(matrix, t.order[0], t.start[0], t.size[0], t.count)
+    t.trace[0] = refine(matrix, t.order[0], t.start[0], t.size[0], t.links)
     arrived = True
     while depth >= 0:
         if arrived:
@@ -89,7 +89,7 @@ def explore(matrix: Array, t: Tree, most: int) -> bool:
         if arrived:
             individualise(t, depth)
             depth += 1
-            t.trace[depth] = refine(matrix, t.order[depth], t.start[depth], t.size[depth], t.count)
+            t.trace[depth] = refine(matrix, t.order[depth], t.start[depth], t.size[depth], t.links)
         else:
             depth -= 1
     return True

@@ -25,14 +25,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from handloom.core.arrays import Array
-from handloom.discover.search.compiling import kernel
+from handloom.discover.search.compiling import kernel, whole
 from handloom.discover.search.conflicts import Conflicts
 from handloom.discover.search.result import SearchResult, Stop, never_stop
 from handloom.discover.search.symmetry import Orbits
 from handloom.discover.spaces import Construction
 
-CHOSEN, FREE, ONCE, TWICE = map(np.int64, range(4))  # the lists; a plain 0 would be a type of its own for Numba
-MORE, LESS = np.int64(1), np.int64(-1)
+CHOSEN, FREE, ONCE, TWICE = map(whole, range(4))  # the lists
+MORE, LESS = whole(1), whole(-1)  # what is added to the count of sets that block an orbit
+TWO = whole(2)
 LISTED = 3  # how often an orbit may be blocked to be in one
 STEP, SCORE, BEST, RUINED = 0, 1, 2, 3  # the numbers: of steps, the score, the best score, the step of the last ruin
 
@@ -221,7 +222,7 @@ def blocker(c: Conflicts, s: State, orbit: int) -> Any:
             at = orbit * len(s.chosen) + other
             for i in range(c.triple_starts[at], c.triple_starts[at + 1]):
                 if s.chosen[c.triples[i]]:
-                    return other if below(s, np.int64(2)) else np.int64(c.triples[i])
+                    return other if below(s, TWO) else np.int64(c.triples[i])
     for i in range(c.row_starts[orbit], c.row_starts[orbit + 1]):
         row = c.sets[c.rows[i]]
         if s.filled[c.rows[i]] == size_of(row) - 1:
