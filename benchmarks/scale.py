@@ -1,7 +1,7 @@
 """Beyond one machine: searches, samples and records per second on Ray workers and in one store, and what saturates.
 
     python benchmarks/scale.py              # measures for some minutes, and updates docs/scale/measured.json
-    python benchmarks/scale.py --simulate   # the table of docs/scale.md, from what was measured
+    python benchmarks/scale.py --simulate   # the tables of docs/scale.md, from what was measured
 
 Needs the extras discover and cluster. `search` are searches of a run, several to a task; `empty` are tasks that do
 nothing, which shows what a task costs the head. With more workers than cores only that and the store say something.
@@ -58,7 +58,7 @@ for i in range(0, count, batch):
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--simulate", action="store_true", help="only the table, from what was measured last")
+    parser.add_argument("--simulate", action="store_true", help="only the tables, from what was measured last")
     parser.add_argument("--only", choices=PARTS, help="measure one part, and keep what was measured of the others")
     asked = parser.parse_args()
     found = json.loads(MEASURED.read_text()) if MEASURED.exists() else {}
@@ -67,7 +67,7 @@ def main() -> None:
         found |= {name: better(one, found.get(name)) for name, one in PARTS[part]().items()}
         MEASURED.parent.mkdir(exist_ok=True)
         MEASURED.write_text(json.dumps(found, indent=1) + "\n")
-    print("\n".join(simulated(found)))
+    print("\n".join([*measured(found), "", *simulated(found)]))
 
 
 def better(new: Any, old: Any) -> Any:
@@ -203,6 +203,20 @@ def records_per_second(writers: int, batch: int, count: int = 200) -> float:
             raise SystemExit("a writer failed")
         assert len(Store.open(place).records()) == writers * count
         return writers * count / took
+
+
+def measured(found: dict[str, Any]) -> list[str]:
+    """The rates with 1, 2, 4 and 8 workers or writers."""
+    rows = {
+        f"workers: searches of {STEPS:,} steps, several to a task": ("ray", "search"),
+        "workers: tasks that do nothing": ("ray", "empty"),
+        "workers: samples of the model": ("ray", "samples"),
+        "writers: records stored one by one": ("writers", "1"),
+        "writers: records stored by twenties": ("writers", str(BATCH)),
+    }
+    cells = {name: [f"{found[f'{who} {count}'][what]:,.0f}" for count in COUNTS] for name, (who, what) in rows.items()}
+    head = ["| per second | 1 | 2 | 4 | 8 |", "| --- | --: | --: | --: | --: |"]
+    return head + [f"| {name} | {' | '.join(row)} |" for name, row in cells.items()]
 
 
 def simulated(found: dict[str, Any]) -> list[str]:
