@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-sys.path.append(str(ROOT / "benchmarks"))
+sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 import scale
 from scale_simulation import Times, simulate
 
+ROOT = Path(__file__).parents[2]
 QUICK = Times(search=0.05, head=0.001, store=0.01, learning=0.0, stored=0.02)
 
 
