@@ -29,7 +29,7 @@ def kernel(**options: bool) -> Callable[[F], F]:
     return compile_with(nogil=True, no_cfunc_wrapper=True, **options)
 
 
-def whole(value: int) -> Any:
+def int64_constant(value: int) -> Any:
     """A constant for kernels to pass on. A literal is a type of its own for Numba: whatever receives 0, 1 and a number
     that is computed is compiled three times."""
     return np.int64(value)

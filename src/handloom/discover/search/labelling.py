@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from handloom.core.arrays import Array
-from handloom.discover.search.compiling import kernel, whole
+from handloom.discover.search.compiling import int64_constant, kernel
 
 MOST_LEAVES = 2_000  # and branches cut off, of a graph
-ZERO = whole(0)
-FIRST, BEST = whole(0), whole(1)  # of the leaves
+ZERO = int64_constant(0)
+FIRST, BEST = int64_constant(0), int64_constant(1)  # of the leaves
 
 
 class Tree(NamedTuple):
@@ -47,23 +47,23 @@ def best_order(matrix: Array, most: int = MOST_LEAVES, classes: Sequence[int] = 
     """The best order of the vertices, and whether all leaves were searched. `classes` are the sizes of classes of
     vertices, the first ones first, that are never exchanged with others."""
     n = len(matrix)
-    number = np.int64
+    whole = np.int64
     tree = Tree(
         order=np.tile(np.arange(n), (n, 1)),
-        start=np.zeros((n, n), number),
-        size=np.full((n, n), n, number),
-        target=np.zeros(n, number),
-        next=np.zeros(n, number),
-        picked=np.zeros(n, number),
+        start=np.zeros((n, n), whole),
+        size=np.full((n, n), n, whole),
+        target=np.zeros(n, whole),
+        next=np.zeros(n, whole),
+        picked=np.zeros(n, whole),
         trace=np.zeros(n, np.uint64),
-        joined=np.zeros((n, n), number),
-        leaves=np.zeros((2, n), number),
-        paths=np.zeros((2, n), number),
+        joined=np.zeros((n, n), whole),
+        leaves=np.zeros((2, n), whole),
+        paths=np.zeros((2, n), whole),
         best_trace=np.zeros(n, np.uint64),
-        best_depth=np.full(1, -1, number),
-        links=np.zeros(n, number),
+        best_depth=np.full(1, -1, whole),
+        links=np.zeros(n, whole),
     )
-    sizes = np.array(classes or (n,), number)
+    sizes = np.array(classes or (n,), whole)
     begins = np.cumsum(sizes) - sizes
     tree.start[0] = np.repeat(begins, sizes)
     tree.size[0, begins] = sizes

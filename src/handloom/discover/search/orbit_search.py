@@ -25,15 +25,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from handloom.core.arrays import Array
-from handloom.discover.search.compiling import kernel, whole
+from handloom.discover.search.compiling import int64_constant, kernel
 from handloom.discover.search.conflicts import Conflicts
 from handloom.discover.search.result import SearchResult, Stop, never_stop
 from handloom.discover.search.symmetry import Orbits
 from handloom.discover.spaces import Construction
 
-CHOSEN, FREE, ONCE, TWICE = map(whole, range(4))  # the lists
-MORE, LESS = whole(1), whole(-1)  # what is added to the count of sets that block an orbit
-TWO = whole(2)
+CHOSEN, FREE, ONCE, TWICE = map(int64_constant, range(4))  # the lists
+MORE, LESS = int64_constant(1), int64_constant(-1)  # what is added to the count of sets that block an orbit
+TWO = int64_constant(2)
 LISTED = 3  # how often an orbit may be blocked to be in one
 STEP, SCORE, BEST, RUINED = 0, 1, 2, 3  # the numbers: of steps, the score, the best score, the step of the last ruin
 
