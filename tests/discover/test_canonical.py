@@ -1,6 +1,10 @@
 """Canonical forms: the same for all copies, different for what is different; brute force says which is which."""
 
+import ast
+import os
 import random
+import subprocess
+import sys
 from itertools import combinations, permutations
 
 import numpy as np
@@ -156,3 +160,26 @@ def test_all_paths_of_two_edges_have_one_form():
     paths = [construction(space, [(a, b), (b, c)]) for a, b, c in permutations(range(4), 3)]
     assert len(set(paths)) == 12
     assert len({canonical(space, None, path) for path in paths}) == 1
+
+
+KERNELS = """
+from numba.core.dispatcher import Dispatcher
+from handloom.discover.catalogue import problem_named
+from handloom.discover.search import labelling, orbit_search
+from handloom.discover.search.attempts import Attempt, Searches
+from handloom.discover.search.canonical import graph_form
+problem = problem_named("four-cycle-free:n=7")
+graph_form(problem.space, Searches(problem, ["none"]).attempt(Attempt("none", 0, 100)).result.construction)
+kernels = [*vars(labelling).items(), *vars(orbit_search).items()]
+print({name: len(kernel.signatures) for name, kernel in kernels if isinstance(kernel, Dispatcher)})
+"""
+
+
+def test_every_kernel_is_compiled_for_one_type_of_whole_numbers(tmp_path):
+    """A plain 0 is a type of its own for Numba: with it the first form of a graph took twice as long to compile. The
+    cache is an empty one, since what is loaded from a cache has not asked for what it calls."""
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", KERNELS], env=environment, capture_output=True, text=True, check=True)
+    counts = ast.literal_eval(done.stdout)
+    assert counts["refine"] == counts["shift"] == 1
+    assert {name: count for name, count in counts.items() if count != 1} == {}

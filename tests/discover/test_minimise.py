@@ -111,7 +111,10 @@ def mirrored(p):
     return 3 - p[0], p[1]
 
 
-@pytest.mark.parametrize("symmetry", ["rotation-180", "diagonal", mirrored], ids=["rotation", "diagonal", "function"])
+REQUIRED = {"name": "rotation-180", "diagonal": "diagonal", "map": mirrored, "both": ("rotation-180", mirrored)}
+
+
+@pytest.mark.parametrize("symmetry", REQUIRED.values(), ids=REQUIRED)
 def test_what_a_symmetry_requires_is_found_and_anything_else_is_refused(symmetry):
     problem = Problem(grid(4, 4), forbidden=in_line, symmetry=symmetry)
     plain, maps = Problem(grid(4, 4), forbidden=in_line), orbits_of(problem, NONE).group
@@ -150,6 +153,8 @@ def test_annealing_moves_whole_orbits_of_a_required_symmetry(forbidden):
         ({"required": [[1]], "minimise": True, "forbidden": [[2]]}, "required and forbidden sets in one problem"),
         ({"symmetry": "mirror"}, "symmetry='mirror': no such symmetry here; it has none"),
         ({"symmetry": 3}, "symmetry=3 must be a name, a map of elements, or a list"),
+        ({"symmetry": ["mirror"]}, "symmetry='mirror': no such symmetry here; it has none"),
+        ({"symmetry": []}, r"symmetry=\[\] must be a name, a map of elements, or a list"),
     ],
 )
 def test_what_does_not_go_together_is_refused(given, said):

@@ -284,7 +284,7 @@ def test_a_run_whose_node_is_lost_says_so_in_one_line_and_can_be_resumed(tmp_pat
             os.kill(raylet, signal.SIGKILL)
 
     code, line = ends_when(kill_node, tmp_path)
-    lost = "handloom: the run was lost (the node of Ray that it was on has gone)"
+    lost = "handloom: the run was lost (its Ray node was lost)"
     assert (code, line) == (2, f"{lost}; handloom discover --resume run resumes it")
     done = reopen(tmp_path / "run").generation
     assert reopen(tmp_path / "run", generations=done + 1).run().generation == done + 1
@@ -293,7 +293,7 @@ def test_a_run_whose_node_is_lost_says_so_in_one_line_and_can_be_resumed(tmp_pat
 @pytest.mark.slow
 def test_a_run_whose_workers_are_lost_with_their_node_says_so_in_one_line_and_can_be_resumed(tmp_path):
     script = (
-        "import os\nfrom handloom.discover.loop.ray_executor import import_ray\nimported()\n"
+        "import os\nfrom handloom.discover.loop.ray_executor import import_ray\nimport_ray()\n"
         "from ray.cluster_utils import Cluster\n"
         "cluster = Cluster(initialize_head=True, head_node_args={'num_cpus': 0, 'include_dashboard': False})\n"
         "node = cluster.add_node(num_cpus=1)\nprint(cluster.address, flush=True)\ninput()\n"

@@ -1,5 +1,8 @@
 """Rules of four and five elements: what tracing proves of them, the sets that are found, and the verifier's loop."""
 
+import os
+import subprocess
+import sys
 from itertools import combinations
 
 import numpy as np
@@ -148,3 +151,38 @@ def test_code_is_kept_under_a_digest_of_all_that_it_reads():
     assert digest_of(lambda a: table[a] > 1) != before
     with pytest.raises(NoDigest):
         digest_of(made(object()))
+
+
+KEPT_NAMES = """
+import gc, sys
+from numba.core.dispatcher import Dispatcher
+from handloom.discover import Problem, grid
+from handloom.discover.search.attempts import Attempt, Searches
+
+def problem(modulus):
+    def rule(a, b, c, d):
+        return (7 * a[0] + 5 * b[0] + 3 * c[1] + d[1]) % modulus == 0
+    return Problem(grid(3, 3), forbidden=rule, name=f"modulo {modulus}")
+
+for modulus in map(int, sys.argv[1:]):
+    Searches(problem(modulus), ["none"]).attempt(Attempt("none", 0, 50))
+names = [made.fndesc.mangled_name for one in gc.get_objects() if isinstance(one, Dispatcher)
+         for made in one.overloads.values() if "function_0" in one.py_func.__code__.co_freevars
+         or "function_0" in one.py_func.__code__.co_names]
+print(len(names), len(set(names)))
+"""
+
+
+def test_what_two_programs_have_compiled_is_told_apart_in_a_third(tmp_path):
+    """Numba numbers functions of one name, in each process anew: code of two rules kept by two programs had one name,
+    and a third program that loaded both failed now and then."""
+    for moduli in (["6"], ["7"], ["6", "7"]):
+        done = subprocess.run(
+            [sys.executable, "-c", KEPT_NAMES, *moduli],
+            env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    count, different = map(int, done.stdout.split())
+    assert count == different >= 4

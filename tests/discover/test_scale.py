@@ -1,5 +1,6 @@
 """The simulation of many workers: it keeps to what queues must obey."""
 
+import json
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -7,8 +8,10 @@ from pathlib import Path
 import pytest
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
+import scale
 from scale_simulation import Times, simulate
 
+ROOT = Path(__file__).parents[2]
 QUICK = Times(search=0.05, head=0.001, store=0.01, learning=0.0, stored=0.02)
 
 
@@ -39,3 +42,20 @@ def test_the_learner_takes_the_share_of_the_time_that_it_needs():
     found = simulate(replace(QUICK, learning=3 * seconds), 10, 400, 50, seed=1)
     assert found.learner == pytest.approx(0.75)
     assert found.tasks == pytest.approx(alone.tasks / 4)
+
+
+def test_the_page_has_the_rates_that_were_measured():
+    found = json.loads(scale.MEASURED.read_text())
+    assert "\n".join(scale.measured(found)) in (ROOT / "docs/scale.md").read_text()
+
+
+@pytest.mark.slow
+def test_the_page_has_the_simulation_of_what_was_measured():
+    found = json.loads(scale.MEASURED.read_text())
+    assert "\n".join(scale.simulated(found)) in (ROOT / "docs/scale.md").read_text()
+
+
+def test_of_two_measurements_the_faster_is_kept():
+    assert scale.better({"search": 3.0, "empty": 10.0}, {"search": 2.0, "empty": 20.0}) == {"search": 3.0, "empty": 20}
+    assert scale.better(0.5, 0.25) == 0.25
+    assert scale.better(0.5, None) == 0.5

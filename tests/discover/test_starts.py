@@ -83,12 +83,16 @@ def test_the_search_starts_from_records_of_the_store(here):
     [
         ("99999", "no record 99999"),
         ("nofile.txt", "cannot be read"),
+        ("empty.txt", "there is no construction in empty.txt"),
+        ("odd.txt", "odd.txt, number 2: .1, 5. is not an element"),
         ("records", "no records of isosceles:n=5"),
         ("smaller", "no records of a smaller size of isosceles:n=5"),
     ],
 )
 def test_a_start_that_is_not_there_is_told_in_one_line(here, what, told):
     run = discover("four-cycle-free:n=5", **ONE)
+    (here / "empty.txt").write_text("\n")
+    (here / "odd.txt").write_text("0 0\n\n1,5\n")
     with pytest.raises(HandloomError, match=told):
         starts_from(problem_named("isosceles:n=5"), [what], run.store)
 

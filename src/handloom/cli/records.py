@@ -227,14 +227,15 @@ def export_all(store: "Store", chosen: "list[Record]", asked: str | None, path: 
 
 def write_rows(store: "Store", asked: str | None, path: Path, unproved: bool) -> list[str]:
     """Write the table; the line that says so."""
+    from handloom.discover.records.selection import name_with_file
     from handloom.discover.records.size_table import B_FILE, table_rows, terms_of, write_table
 
     rows = table_rows(store, asked)
     write_table(rows, path, unproved)
     if not path.name.lower().endswith(B_FILE) or (terms := len(terms_of(rows, unproved))) == len(rows):
         return [f"{path}: {len(rows)} rows"]
-    first = next(row for row in rows if row.status != "optimal")
-    prove = f"handloom prove {first.problem} may prove one; --unproved makes them terms"
+    first = name_with_file(next(row.problem for row in rows if row.status != "optimal"), asked)
+    prove = f"handloom prove {first} may prove one; --unproved makes them terms"
     return [f"{path}: {terms} terms are proved, {len(rows) - terms} values are comments; {prove}"]
 
 

@@ -59,7 +59,7 @@ class Problem:
     smaller: tuple["Callable[[], Problem]", ...] = field(default=(), repr=False)  # the same for smaller sizes
     minimise: bool = False  # whether the score is to be small
     required: Sequence[Sequence[Element]] = ()  # sets of elements, of each of which one must be chosen
-    symmetry: str | Map | Sequence[Map] | None = None  # that constructions must have: its name, or its maps
+    symmetry: str | Map | Sequence[str | Map] | None = None  # that constructions must have: a name, a map, or several
 
     def __post_init__(self) -> None:
         if not isinstance(self.space, Space):
@@ -110,11 +110,10 @@ class Problem:
     @cached_property
     def required_maps(self) -> tuple[Map, ...]:
         """The maps that must take a construction to itself."""
-        if self.symmetry is None or callable(self.symmetry):
-            return () if self.symmetry is None else (self.symmetry,)
-        if not isinstance(self.symmetry, str):
-            return tuple(self.symmetry)
-        return {**self.space.symmetries, **maps_by_name(self.symmetries or {})}[self.symmetry]
+        known = named_symmetries(self)
+        return tuple(
+            one for part in symmetry_parts(self) for one in (known[part] if isinstance(part, str) else (part,))
+        )
 
     @cached_property
     def rules(self) -> tuple[Rule, ...]:
@@ -180,17 +179,29 @@ def check_sets(problem: Problem) -> None:
 
 def check_symmetry(problem: Problem) -> None:
     """Raise an error for a required symmetry that is neither known nor a map."""
-    one = problem.symmetry
-    if one is None:
+    if problem.symmetry is None:
         return
     if not problem.space.is_subset:
         raise HandloomError(f"symmetry is for subsets; give a score of a part that determines the {problem.space.kind}")
-    if isinstance(one, str):
-        known = {**problem.space.symmetries, **maps_by_name(problem.symmetries or {})}
-        if one not in known:
+    known, parts = named_symmetries(problem), symmetry_parts(problem)
+    for one in parts:
+        if isinstance(one, str) and one not in known:
             raise HandloomError(f"symmetry={shown(one)}: no such symmetry here; it has {', '.join(known) or 'none'}")
-    elif not callable(one) and not (isinstance(one, list | tuple) and one and all(map(callable, one))):
-        raise HandloomError(f"symmetry={shown(one)} must be a name, a map of elements, or a list of such maps")
+    if not parts or not all(isinstance(one, str) or callable(one) for one in parts):
+        raise HandloomError(
+            f"symmetry={shown(problem.symmetry)} must be a name, a map of elements, or a list of names and maps"
+        )
+
+
+def named_symmetries(problem: Problem) -> dict[str, tuple[Map, ...]]:
+    """The maps of each symmetry that has a name, the space's and the problem's own."""
+    return {**problem.space.symmetries, **maps_by_name(problem.symmetries or {})}
+
+
+def symmetry_parts(problem: Problem) -> tuple[Any, ...]:
+    """What is required: the names and maps, however many were given."""
+    one = problem.symmetry
+    return () if one is None else tuple(one) if isinstance(one, list | tuple) else (one,)
 
 
 def of_the_rest(space: Space, score: Callable[[Any], Any]) -> Callable[[Any], Any]:

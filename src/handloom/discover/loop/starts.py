@@ -19,7 +19,7 @@ from handloom.core.errors import shown
 from handloom.core.files import what_is
 from handloom.discover.embedding import embedded
 from handloom.discover.problem import Problem
-from handloom.discover.records.exchange import constructions, written_in
+from handloom.discover.records.exchange import constructions_in
 from handloom.discover.records.store import Record, Store
 from handloom.discover.spaces import Construction
 
@@ -61,9 +61,8 @@ def starts_of(problem: Problem, what: str, store: Store) -> list[Start]:
         return found
     if what.isdecimal() and what_is(Path(what)) == "nothing":
         return [of_record(problem, numbered(problem, int(what), store))]
-    written = written_in(Path(what))
     about = {"from": "file", "file": Path(what).name}
-    return [Start(one, about) for entry in written for one in constructions(problem.space, entry)]
+    return [Start(one, about) for one in constructions_in(Path(what), problem.space)]
 
 
 def best_of(store: Store, name: str) -> list[Record]:

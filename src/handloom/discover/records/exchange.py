@@ -196,6 +196,19 @@ def constructions(space: Space, written: Written) -> list[Construction]:
         raise HandloomError(f"{shown(written.value)} is not a construction; {space.wanted}") from error
 
 
+def constructions_in(path: Path, space: Space) -> list[Construction]:
+    """All constructions in a file, of whichever problem they are."""
+    found: list[Construction] = []
+    for number, written in enumerate(written_in(path), 1):
+        try:
+            found += constructions(space, written)
+        except HandloomError as error:
+            raise HandloomError(f"{path}, number {number}: {error}") from error
+    if not found:
+        raise HandloomError(f"there is no construction in {path}")
+    return found
+
+
 def in_graph6(space: Space, line: str) -> list[list[int]]:
     """The edges of a graph with as many vertices as the space's."""
     vertices, edges = edges_in(line)

@@ -86,14 +86,22 @@ def in_natural_order(name: str) -> list[Any]:
 
 def problem_of(name: str, asked: Asked = None) -> Problem:
     """The problem of a record: a built-in one, the one asked for, or from the file asked for."""
-    known, _, parameters = name.partition(":")
     if isinstance(asked, Problem) and asked.name == name:
         return asked
-    if isinstance(asked, str) and (file := re.match(r".+?\.py(?=:|$)", asked)):
-        return problem_named(f"{file[0]}:{parameters}" if parameters else file[0])
-    if known not in PROBLEMS:
+    full, known = name_with_file(name, asked), name.partition(":")[0]
+    if full == name and known not in PROBLEMS:
         raise HandloomError(f"{name} is not a built-in problem; name its file, such as {known}.py")
-    return problem_named(name)
+    return problem_named(full)
+
+
+def name_with_file(name: str, asked: Asked = None) -> str:
+    """The name of a record's problem as a command takes it: with the file that was asked for.
+
+    >>> name_with_file("corners:n=7", "mine/corners.py:n=6..9"), name_with_file("squares:n=6", "squares:n=6..9")
+    ('mine/corners.py:n=7', 'squares:n=6')
+    """
+    file = re.match(r".+?\.py(?=:|$)", asked) if isinstance(asked, str) else None
+    return file[0] + name[len(name.partition(":")[0]) :] if file else name
 
 
 def problem_or_none(name: str, asked: Asked = None) -> Problem | None:

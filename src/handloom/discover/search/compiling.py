@@ -5,6 +5,7 @@ indices, those beyond the rule's number of elements are ignored. `xy` has one ro
 """
 
 import re
+import uuid
 from collections.abc import Callable
 from functools import lru_cache
 from types import CellType, CodeType, FunctionType
@@ -26,7 +27,21 @@ F = TypeVar("F", bound=Callable[..., Any])
 def kernel(**options: bool) -> Callable[[F], F]:
     """njit without the wrappers for C, which take a third of the time to compile."""
     compile_with: Any = njit
-    return compile_with(nogil=True, no_cfunc_wrapper=True, **options)
+    compiling = compile_with(nogil=True, no_cfunc_wrapper=True, **options)
+    return lambda function: compiling(named_apart(function) if "<" in function.__qualname__ else function)
+
+
+def int64_constant(value: int) -> Any:
+    """A constant for kernels to pass on. A literal is a type of its own for Numba: whatever receives 0, 1 and a number
+    that is computed is compiled three times."""
+    return np.int64(value)
+
+
+def named_apart(function: F) -> F:
+    """The function with a name that no other has. Numba tells functions of one name apart by a number, which begins
+    anew in each process: what two processes have compiled and kept could be taken for one another in a third."""
+    function.__qualname__ = f"{function.__name__}_{uuid.uuid4().hex}"
+    return function
 
 
 def fast(function: Any, known: dict[int, Any] | None = None) -> Any:
@@ -38,7 +53,7 @@ def fast(function: Any, known: dict[int, Any] | None = None) -> Any:
         names = dict(function.__globals__)
         cells = tuple(CellType() for _ in function.__closure__ or ())
         copy = FunctionType(function.__code__, names, function.__name__, function.__defaults__, cells)
-        known[id(function)] = njit(nogil=True, boundscheck=True)(copy)
+        known[id(function)] = njit(nogil=True, boundscheck=True)(named_apart(copy))
         names |= {name: fast(names[name], known) for name in names_in(function.__code__) if name in names}
         for cell, old in zip(cells, function.__closure__ or (), strict=True):
             cell.cell_contents = fast(old.cell_contents, known)
@@ -93,7 +108,8 @@ def ask(test: Test, xy: Array, a: int, b: int, c: int, d: int, e: int) -> bool:
 
 @lru_cache(maxsize=64)
 def for_width(rule: Rule, width: int) -> Test:
-    test: Test = njit(nogil=True)(CALLS[arity(rule)](fast(rule), njit(element_reader(width))))
+    call = CALLS[arity(rule)](fast(rule), njit(named_apart(element_reader(width))))
+    test: Test = njit(nogil=True)(named_apart(call))
     return test
 
 

@@ -5,6 +5,7 @@
 Numba keeps no code of a kernel that takes a function. Here a kernel is kept with the functions that it is given, under
 a digest of everything that the code is made of: the bytecode of all functions that are called, their constants,
 defaults, closures and the globals that they read. What has a part that cannot be digested is compiled in each run.
+Code from several processes meets in one, so each function has a name of its own (`named_apart`).
 """
 
 import hashlib

@@ -16,11 +16,13 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from handloom.core.arrays import Array
+from handloom.discover.search.compiling import int64_constant, kernel
 
 MOST_LEAVES = 2_000  # and branches cut off, of a graph
+ZERO = int64_constant(0)
+FIRST, BEST = int64_constant(0), int64_constant(1)  # of the leaves
 
 
 class Tree(NamedTuple):
@@ -38,6 +40,7 @@ class Tree(NamedTuple):
     paths: Array  # (2, depth) the vertices that were picked on the way there
     best_trace: Array  # (depth,)
     best_depth: Array  # (1,)
+    links: Array  # (n,) where the refinement counts the neighbours in a class
 
 
 def best_order(matrix: Array, most: int = MOST_LEAVES, classes: Sequence[int] = ()) -> tuple[Array, bool]:
@@ -58,6 +61,7 @@ def best_order(matrix: Array, most: int = MOST_LEAVES, classes: Sequence[int] = 
         paths=np.zeros((2, n), whole),
         best_trace=np.zeros(n, np.uint64),
         best_depth=np.full(1, -1, whole),
+        links=np.zeros(n, whole),
     )
     sizes = np.array(classes or (n,), whole)
     begins = np.cumsum(sizes) - sizes
@@ -66,11 +70,11 @@ def best_order(matrix: Array, most: int = MOST_LEAVES, classes: Sequence[int] = 
     return tree.leaves[1], bool(explore(matrix, tree, most))
 
 
-@njit(cache=True, nogil=True)
+@kernel(cache=True)
 def explore(matrix: Array, t: Tree, most: int) -> bool:
     """Search the tree, depth first."""
-    depth, ends = 0, 0
-    t.trace[0] = refine(matrix, t.order[0], t.start[0], t.size[0])
+    depth, ends = ZERO, 0
+    t.trace[0] = refine(matrix, t.order[0], t.start[0], t.size[0], t.links)
     arrived = True
     while depth >= 0:
         if arrived:
@@ -85,17 +89,16 @@ def explore(matrix: Array, t: Tree, most: int) -> bool:
         if arrived:
             individualise(t, depth)
             depth += 1
-            t.trace[depth] = refine(matrix, t.order[depth], t.start[depth], t.size[depth])
+            t.trace[depth] = refine(matrix, t.order[depth], t.start[depth], t.size[depth], t.links)
         else:
             depth -= 1
     return True
 
 
-@njit(cache=True, nogil=True)
-def refine(matrix: Array, order: Array, start: Array, size: Array) -> Any:
+@kernel(cache=True, no_cpython_wrapper=True)
+def refine(matrix: Array, order: Array, start: Array, size: Array, count: Array) -> Any:
     """Split classes by how many neighbours their vertices have in each class, until none can be split; the trace."""
     n, trace, changed = len(order), np.uint64(1469598103934665603), True
-    count = np.zeros(n, np.int64)
     while changed:
         changed = False
         by = 0
@@ -104,7 +107,7 @@ def refine(matrix: Array, order: Array, start: Array, size: Array) -> Any:
                 count[v] = 0
                 for i in range(by, by + size[by]):
                     count[v] += matrix[v, order[i]]
-            at = 0
+            at = ZERO
             while at < n:
                 end = at + size[at]
                 changed |= split(order, start, size, at, count)
@@ -115,7 +118,7 @@ def refine(matrix: Array, order: Array, start: Array, size: Array) -> Any:
     return trace
 
 
-@njit(cache=True, nogil=True)
+@kernel(cache=True, no_cpython_wrapper=True)
 def split(order: Array, start: Array, size: Array, at: int, count: Array) -> bool:
     """Split a class by a number of each vertex; whether there were two different numbers."""
     end = at + size[at]
@@ -134,7 +137,7 @@ def split(order: Array, start: Array, size: Array, at: int, count: Array) -> boo
     return begin > at
 
 
-@njit(cache=True, nogil=True)
+@kernel(cache=True, no_cpython_wrapper=True)
 def worse(t: Tree, depth: int) -> bool:
     """Whether no leaf below can be better than the best one, nor the same, by the traces so far."""
     for d in range(min(depth, t.best_depth[0]) + 1):
@@ -143,7 +146,7 @@ def worse(t: Tree, depth: int) -> bool:
     return depth > t.best_depth[0] >= 0
 
 
-@njit(cache=True, nogil=True)
+@kernel(cache=True, no_cpython_wrapper=True)
 def aim(t: Tree, depth: int) -> bool:
     """Choose the first smallest class of more than one vertex; False if there is none."""
     n, at, least = len(t.order), 0, 0
@@ -158,7 +161,7 @@ def aim(t: Tree, depth: int) -> bool:
     return least > 0
 
 
-@njit(cache=True, nogil=True)
+@kernel(cache=True, no_cpython_wrapper=True)
 def pick(t: Tree, depth: int) -> bool:
     """The next vertex to try, not one that an automorphism takes to a vertex tried before."""
     first = t.target[depth]
@@ -174,7 +177,7 @@ def pick(t: Tree, depth: int) -> bool:
     return False
 
 
-@njit(cache=True, nogil=True)
+@kernel(cache=True, no_cpython_wrapper=True)
 def individualise(t: Tree, depth: int) -> None:
     """One depth further, where the picked vertex is a class of its own, in front of the rest of its class."""
     below, at, v = depth + 1, t.target[depth], t.picked[depth]
@@ -189,28 +192,28 @@ def individualise(t: Tree, depth: int) -> None:
     t.size[below, at], t.size[below, at + 1] = 1, end - at - 1
 
 
-@njit(cache=True, nogil=True)
+@kernel(cache=True, no_cpython_wrapper=True)
 def compare(matrix: Array, t: Tree, depth: int) -> int:
     """A leaf: keep it if it is the first or the best; if it equals one of these, note the automorphism. Returns the
     depth at which to continue."""
     if t.best_depth[0] < 0:
-        keep(t, 0, depth)
-        keep(t, 1, depth)
+        keep(t, FIRST, depth)
+        keep(t, BEST, depth)
         return depth - 1
     better = t.best_depth[0] > depth
     for d in range(min(depth, t.best_depth[0]) + 1):
         better |= t.trace[d] != t.best_trace[d]  # not worse, so less
     sign = -1 if better else difference(matrix, t.order[depth], t.leaves[1])
     if sign < 0:
-        keep(t, 1, depth)
+        keep(t, BEST, depth)
     elif sign == 0:
-        return join(t, 1, depth)
+        return join(t, BEST, depth)
     if difference(matrix, t.order[depth], t.leaves[0]) == 0:
-        return join(t, 0, depth)
+        return join(t, FIRST, depth)
     return depth - 1
 
 
-@njit(cache=True, nogil=True)
+@kernel(cache=True, no_cpython_wrapper=True)
 def keep(t: Tree, which: int, depth: int) -> None:
     """As the first leaf, or as the best one."""
     for i in range(len(t.order)):
@@ -221,7 +224,7 @@ def keep(t: Tree, which: int, depth: int) -> None:
         t.best_depth[0] = depth
 
 
-@njit(cache=True, nogil=True)
+@kernel(cache=True, no_cpython_wrapper=True)
 def difference(matrix: Array, one: Array, other: Array) -> int:
     """Which of two orders gives the lesser matrix: −1 the one, 1 the other, 0 both the same."""
     for i in range(len(one)):
@@ -231,7 +234,7 @@ def difference(matrix: Array, one: Array, other: Array) -> int:
     return 0
 
 
-@njit(cache=True, nogil=True)
+@kernel(cache=True, no_cpython_wrapper=True)
 def join(t: Tree, which: int, depth: int) -> int:
     """An automorphism takes one leaf to the other, and keeps what was picked where their paths were one; that depth."""
     parting = 0
@@ -244,7 +247,7 @@ def join(t: Tree, which: int, depth: int) -> int:
     return parting
 
 
-@njit(cache=True, nogil=True)
+@kernel(cache=True, no_cpython_wrapper=True)
 def root(joined: Array, v: int) -> int:
     while joined[v] != v:
         v = joined[v]

@@ -25,13 +25,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from handloom.core.arrays import Array
-from handloom.discover.search.compiling import kernel
+from handloom.discover.search.compiling import int64_constant, kernel
 from handloom.discover.search.conflicts import Conflicts
 from handloom.discover.search.result import SearchResult, Stop, never_stop
 from handloom.discover.search.symmetry import Orbits
 from handloom.discover.spaces import Construction
 
-CHOSEN, FREE, ONCE, TWICE = 0, 1, 2, 3  # the lists
+CHOSEN, FREE, ONCE, TWICE = map(int64_constant, range(4))  # the lists
+MORE, LESS = int64_constant(1), int64_constant(-1)  # what is added to the count of sets that block an orbit
+TWO = int64_constant(2)
 LISTED = 3  # how often an orbit may be blocked to be in one
 STEP, SCORE, BEST, RUINED = 0, 1, 2, 3  # the numbers: of steps, the score, the best score, the step of the last ruin
 
@@ -220,7 +222,7 @@ def blocker(c: Conflicts, s: State, orbit: int) -> Any:
             at = orbit * len(s.chosen) + other
             for i in range(c.triple_starts[at], c.triple_starts[at + 1]):
                 if s.chosen[c.triples[i]]:
-                    return other if below(s, 2) else np.int64(c.triples[i])
+                    return other if below(s, TWO) else np.int64(c.triples[i])
     for i in range(c.row_starts[orbit], c.row_starts[orbit + 1]):
         row = c.sets[c.rows[i]]
         if s.filled[c.rows[i]] == size_of(row) - 1:
@@ -249,12 +251,12 @@ def size_of(row: Array) -> int:
 def add(c: Conflicts, s: State, orbit: int) -> None:
     """Choose a free orbit."""
     leave(s, FREE, orbit)
-    shift_all(c, s, orbit, 1)
+    shift_all(c, s, orbit, MORE)
     for i in range(c.row_starts[orbit], c.row_starts[orbit + 1]):
         row = c.sets[c.rows[i]]
         s.filled[c.rows[i]] += 1
         if s.filled[c.rows[i]] == size_of(row) - 1:
-            shift(s, missing(s, row, orbit), 1)
+            shift(s, missing(s, row, orbit), MORE)
     s.chosen[orbit] = True
     enter(s, CHOSEN, orbit)
     s.numbers[SCORE] += c.weights[orbit]
@@ -269,11 +271,11 @@ def remove(c: Conflicts, s: State, orbit: int) -> None:
     """Take out an orbit, which is then free: of a legal set nothing blocks what is in it."""
     leave(s, CHOSEN, orbit)
     s.chosen[orbit] = False
-    shift_all(c, s, orbit, -1)
+    shift_all(c, s, orbit, LESS)
     for i in range(c.row_starts[orbit], c.row_starts[orbit + 1]):
         row = c.sets[c.rows[i]]
         if s.filled[c.rows[i]] == size_of(row) - 1:
-            shift(s, missing(s, row, orbit), -1)
+            shift(s, missing(s, row, orbit), LESS)
         s.filled[c.rows[i]] -= 1
     enter(s, FREE, orbit)
     s.numbers[SCORE] -= c.weights[orbit]
