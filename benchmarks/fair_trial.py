@@ -39,7 +39,7 @@ PLAN = {
     "isosceles": Planned(
         "isosceles:n=48", 12, {"attempts": 400, "steps": 1000, "symmetry": "diagonals", "tokens": "orbits"}
     ),
-    "code": Planned(f"{EXAMPLES}/hamming.py:n=11,d=3", 15, {"attempts": 300, "steps": 1000, "symmetry": "none"}),
+    "code": Planned(f"{EXAMPLES}/hamming.py:n=7,d=3,q=3", 15, {"attempts": 300, "steps": 1000, "symmetry": "none"}),
     "permanent": Planned("permanent-312:n=11", 30, {"attempts": 40, "steps": 4000}),
 }
 

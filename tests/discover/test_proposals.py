@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from handloom.core import HandloomError
 from handloom.discover import Problem, abelian_group, code, discover, graph, grid, permutation, subsets, word
 from handloom.discover.catalogue import problem_named
+from handloom.discover.loop.balance import LEAST, MOST, PROPOSED, SEARCHED, Balance
 from handloom.discover.loop.examples import examples_of, is_held_out, marginal_loss
 from handloom.discover.loop.ledger import Member, Pool
 from handloom.discover.loop.model_turn import common_symmetry
 from handloom.discover.loop.plan import PROPOSALS, Plan
-from handloom.discover.loop.sources import LEAST, MOST, PROPOSED, SEARCHED, Sources
 from handloom.discover.loop.start import begin, reopen
 from handloom.discover.model.codec import Codec
 from handloom.discover.model.images import images_of
@@ -188,7 +188,7 @@ def test_a_run_repeats_and_resumes_whoever_proposes(tmp_path, proposals):
     wanted = [line["after"] for line in whole.lines]
     assert [line["after"] for line in parts.lines] == wanted
     assert wanted[2]["count"] > 0
-    assert whole.state.sources.share == parts.state.sources.share
+    assert whole.state.balance.share == parts.state.balance.share
     assert (tmp_path / "whole" / "model.safetensors").exists() == (proposals == "model")
 
 
@@ -196,27 +196,27 @@ def test_a_run_repeats_and_resumes_whoever_proposes(tmp_path, proposals):
 
 
 def test_the_share_of_proposals_follows_what_paid():
-    sources = Sources()
+    balance = Balance()
     for source, members in ((PROPOSED, range(5)), (SEARCHED, range(100, 102))):
         for i in members:
-            sources.count(source, 100, Member((i,), 9, 1))
+            balance.count(source, 100, Member((i,), 9, 1))
     best = [Member((i,), 9, 1) for i in (0, 1, 2, 100)]
-    sources.settle(best)
+    balance.settle(best)
     wanted = (4 / 500) / (4 / 500 + 2 / 200)
-    assert sources.share == pytest.approx((0.75 + wanted) / 2)
-    assert (sources.generations, sources.steps[PROPOSED]) == (1, 0)
+    assert balance.share == pytest.approx((0.75 + wanted) / 2)
+    assert (balance.generations, balance.steps[PROPOSED]) == (1, 0)
 
 
 def test_the_share_stays_within_its_bounds_and_generations_grow():
-    sources = Sources()
+    balance = Balance()
     for _ in range(30):
-        sources.count(PROPOSED, 10**9, None)
-        sources.count(SEARCHED, 1, None)
-        sources.settle([])
-    assert sources.share == pytest.approx(LEAST)
+        balance.count(PROPOSED, 10**9, None)
+        balance.count(SEARCHED, 1, None)
+        balance.settle([])
+    assert balance.share == pytest.approx(LEAST)
     assert MOST == 0.9
-    assert [sum(Sources(0.75, g).sizes(2000)) for g in range(5)] == [250, 500, 1000, 2000, 2000]
-    assert Sources(0.1).sizes(1) == (1, 1)
+    assert [sum(Balance(0.75, g).sizes(2000)) for g in range(5)] == [250, 500, 1000, 2000, 2000]
+    assert Balance(0.1).sizes(1) == (1, 1)
 
 
 # What is held out

@@ -17,6 +17,7 @@ from contextlib import closing
 from dataclasses import replace
 from functools import partial
 
+from handloom.discover.loop.balance import PROPOSED, SEARCHED
 from handloom.discover.loop.executors import Executor, executor_for
 from handloom.discover.loop.model_turn import (
     FEWEST,
@@ -29,7 +30,6 @@ from handloom.discover.loop.plan import MODEL_ITSELF
 from handloom.discover.loop.report import Stage, statistics_of
 from handloom.discover.loop.schedule import next_attempt, next_seed
 from handloom.discover.loop.setup import Setup
-from handloom.discover.loop.sources import PROPOSED, SEARCHED
 from handloom.discover.loop.state import Line, State, deadline, over, save_state, show_progress
 from handloom.discover.model.codec import Decoded
 from handloom.discover.problem import Number
@@ -95,7 +95,7 @@ def with_proposals(setup: Setup, state: State, executor: Executor) -> Line:
         "loss": state.model.loss,
         "held_out": state.model.held_out,
         "marginals": state.model.marginals,
-        "share": round(state.sources.share, 3),
+        "share": round(state.balance.share, 3),
         "sampled": len(proposals),
         "illegal": share(len(proposals) - len(starts), len(proposals)),
         "duplicates": duplicates,
@@ -106,14 +106,14 @@ def with_proposals(setup: Setup, state: State, executor: Executor) -> Line:
         "searched": statistics_of(searched, small),
     }
     adapt_temperature(setup, state.model, duplicates)
-    state.sources.settle(state.ledger.pool.best())
+    state.balance.settle(state.ledger.pool.best())
     return line
 
 
 def proposals_of(setup: Setup, state: State, executor: Executor) -> tuple[list[Decoded], int]:
     """The proposals of this generation, and how many searches begin from nothing beside them."""
     model, members = state.model, state.ledger.pool.best()
-    count, searches = state.sources.sizes(setup.plan.samples)
+    count, searches = state.balance.sizes(setup.plan.samples)
     if setup.plan.proposals != MODEL_ITSELF:
         return propose_without_model(setup, model, members, count, state.generation), searches
 
@@ -186,7 +186,7 @@ def make_attempts(
             if outcome is not None:
                 state.steps += outcome.result.steps
                 member = state.ledger.add(outcome, attempts[i], how, state.generation, state.clock.elapsed())
-                state.sources.count(SEARCHED if how == "search" else PROPOSED, outcome.result.steps, member)
+                state.balance.count(SEARCHED if how == "search" else PROPOSED, outcome.result.steps, member)
                 yield outcome
     finally:
         state.ledger.settle()

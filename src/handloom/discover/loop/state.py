@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from handloom.core.files import what_is
+from handloom.discover.loop.balance import Balance
 from handloom.discover.loop.ledger import Ledger
 from handloom.discover.loop.model_turn import ModelState
 from handloom.discover.loop.report import DiscoveryReport, Stage
 from handloom.discover.loop.setup import Setup
-from handloom.discover.loop.sources import Sources
 from handloom.runs import Clock, Folder
 
 Line = dict[str, Any]  # of metrics.jsonl
@@ -31,7 +31,7 @@ class State:
     steps: int = 0  # of search
     turns: Counter[str] = field(default_factory=Counter)  # attempts under each symmetry, and from the pool
     lines: list[Line] = field(default_factory=list)
-    sources: Sources = field(default_factory=Sources)
+    balance: Balance = field(default_factory=Balance)
     halted: bool = False  # by Ctrl-C
     searching: bool = False  # whether a first search has ended: until then the run is preparing
     shown: tuple[Stage, float, float] = ("done", 0.0, 0.0)  # to the watcher: the stage, how much of it, and when
@@ -88,7 +88,7 @@ def save_state(setup: Setup, state: State) -> None:
         "turns": state.turns,
         "ledger": state.ledger.to_json(),
         "model": state.model.to_json(),
-        "sources": [state.sources.share, state.sources.generations],
+        "balance": [state.balance.share, state.balance.generations],
     }
     folder.write_json(STATE, values)
 
@@ -102,7 +102,7 @@ def restored(setup: Setup, folder: Folder) -> State:
         state.clock.before, state.turns = saved["seconds"], Counter(saved["turns"])
         state.ledger.restore(saved["ledger"])
         model = saved.get("model") or saved["apprentice"]  # its name in earlier runs
-        state.sources = Sources(*saved.get("sources", ()))
+        state.balance = Balance(*saved.get("balance", ()))
         state.model = ModelState.from_json(model, setup, folder.path)
     return state
 

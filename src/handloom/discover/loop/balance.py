@@ -20,7 +20,7 @@ PROPOSED, SEARCHED = "proposals", "search"
 
 
 @dataclass
-class Sources:
+class Balance:
     """The share of proposals, and the results of this generation by what they started from."""
 
     share: float = BEGIN
