@@ -11,6 +11,7 @@ is CPU time, so other programs may run beside it.
 
 import argparse
 import json
+import statistics
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -85,7 +86,29 @@ def comparison(stored: dict[str, Any]) -> Comparison:
 
 
 def table(stored: dict[str, Any]) -> str:
-    return "\n\n".join(str(comparison(one)) for one in stored.values())
+    """The results as the page has them: a row per arm, with the mean and what the model's is above it."""
+    found = [comparison(one) for one in stored.values()]
+    head = ["arm", *(f"`{one.problem}`" for one in found)]
+    rows = [[words, *(cell(one, arm) for one in found)] for arm, words in ARMS.items()]
+    rows.append(["**does the model help?**", *("yes" if one.helps else "no" for one in found)])
+    rows.append(["held-out loss, model and marginals, nats", *(losses(one) for one in found)])
+    return "\n".join(f"| {' | '.join(row)} |" for row in [head, ["---"] * len(head), *rows])
+
+
+def cell(one: Comparison, arm: str) -> str:
+    """The mean of an arm; and by how much the model is better, with how often by chance."""
+    mean = statistics.fmean(one.bests(arm))
+    against = next((other for other in one.against if other.arm == arm), None)
+    return (
+        f"{mean:.1f}"
+        if against is None
+        else f"{mean:.1f} ({against.mean:+.1f}, {against.chance:.0%})".replace("-", "−")
+    )
+
+
+def losses(one: Comparison) -> str:
+    both = [(trial.held_out, trial.marginals) for trial in one.trials if trial.held_out and trial.marginals]
+    return " and ".join(f"{statistics.fmean(values):.1f}" for values in zip(*both, strict=True)) or "—"
 
 
 if __name__ == "__main__":

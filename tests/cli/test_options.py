@@ -137,8 +137,9 @@ LEARN = """--steps 1 --batch 3 --rate 0.002 --schedule cosine --warmup 2 --decay
 --layers 1 --heads 2 --width 8 --d-head 4 --d-ff 5 --norm rms --place pre --eps 0.01 --activation relu
 --positions rotary --rotary-base 50 --masked --tied --biases none --gated --kv-heads 1
 --attention least-squares --ridge 2 --parallel --skips none"""
-DISCOVER = """--seed 3 --no-model --tokens sparse --smaller 1 --learn 2 --samples 5 --temperature 0.5 --feedback 0.2
---layers 1 --heads 2 --width 8 --batch 4 --rate 0.01 --symmetry none --attempts 5 --steps 50 --keep 20"""
+DISCOVER = """--seed 3 --no-model --proposals redrawn --tokens sparse --augment 2 --reward 1 --smaller 1 --learn 2
+--samples 5 --temperature 0.5 --feedback 0.2 --layers 1 --heads 2 --width 8 --batch 4 --rate 0.01 --symmetry none
+--attempts 5 --steps 50 --keep 20"""
 
 
 def test_every_setting_given_to_learn_arrives_in_run_json(tmp_path):

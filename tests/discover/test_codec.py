@@ -302,7 +302,10 @@ def test_the_kind_is_chosen_by_how_much_is_chosen():
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: Codec.of("runs", grid(2, 2)), "no such way to write constructions; there are cells, sparse, bpe"),
+        (
+            lambda: Codec.of("runs", grid(2, 2)),
+            "no such way to write constructions; there are cells, sparse, orbits, bpe",
+        ),
         (lambda: Codec.of("sparse", word(3)), "sparse is for subsets; write a word with cells or bpe"),
         (lambda: Codec.of("bpe", grid(2, 2)), "bpe derives its tokens from constructions"),
         (lambda: Codec.of("cells", [grid(2, 2), graph(4)]), "a graph that is not another size of the grid"),

@@ -203,7 +203,7 @@ def test_the_table_is_written_from_the_store_again_with_what_is_proved(run, tmp_
     run("discover", CYCLES, *WORDS)
     proofs = json.loads(run("prove", "four-cycle-free:n=5..6", "--json"))
     assert [proof["bound"] for proof in proofs] == [6, 7]
-    assert "2 terms are proved, 1 values are comments" in run("records", CYCLES, "--table", "t.b.txt")
+    assert "proved terms: 2, values in comments: 1" in run("records", CYCLES, "--table", "t.b.txt")
     assert terms((tmp_path / "t.b.txt").read_text()) == [(5, 6), (6, 7)]
     run("records", "four-cycle-free:n=6..7", "--table", "t.csv")
     found = [row["n"] for row in csv.DictReader((tmp_path / "t.csv").read_text().splitlines())]

@@ -222,7 +222,7 @@ def export_all(store: "Store", chosen: "list[Record]", asked: str | None, path: 
         print(as_file_text(store, chosen, asked=asked), end="")
         return []
     export_records(store, chosen, path, asked)
-    return [f"{path}: {len(chosen)} records"]
+    return [f"{path}: {len(chosen)} record{'s' * (len(chosen) != 1)}"]
 
 
 def write_rows(store: "Store", asked: str | None, path: Path, unproved: bool) -> list[str]:
@@ -233,10 +233,10 @@ def write_rows(store: "Store", asked: str | None, path: Path, unproved: bool) ->
     rows = table_rows(store, asked)
     write_table(rows, path, unproved)
     if not path.name.lower().endswith(B_FILE) or (terms := len(terms_of(rows, unproved))) == len(rows):
-        return [f"{path}: {len(rows)} rows"]
+        return [f"{path}: {len(rows)} row{'s' * (len(rows) != 1)}"]
     first = name_with_file(next(row.problem for row in rows if row.status != "optimal"), asked)
     prove = f"handloom prove {first} may prove one; --unproved makes them terms"
-    return [f"{path}: {terms} terms are proved, {len(rows) - terms} values are comments; {prove}"]
+    return [f"{path}: proved terms: {terms}, values in comments: {len(rows) - terms}; {prove}"]
 
 
 def write_page(store: "Store", asked: str | None, path: Path) -> str:

@@ -35,7 +35,7 @@ from handloom.core.files import write_atomically
 from handloom.core.seeds import Elsewhere, generator
 from handloom.discover.catalogue import problem_named
 from handloom.discover.loop.report import statistics_of
-from handloom.discover.model.codec import KINDS, Codec, Sized
+from handloom.discover.model.codec import Codec, Sized
 from handloom.discover.model.proposer import Proposer
 from handloom.discover.problem import Problem, verdict
 from handloom.discover.search import orbit_search
@@ -48,6 +48,7 @@ from handloom.discover.spaces import Construction
 from handloom.learn.settings import Settings
 
 MALFORMED = -10  # the talk's score of a malformed string
+WAYS = ("cells", "sparse", "bpe")  # ways to write strings of any symmetry
 ALL = "all"  # of the symmetries, one for each attempt in turn
 PATIENCE = 300  # calls of the search per attempt
 CALL = 100  # steps per call, after the first points
@@ -82,8 +83,8 @@ class Experiment:
             whole(name, getattr(self, name), 0)
         if not is_number(self.middle) or not is_number(self.spread) or self.spread <= 0.0:
             raise HandloomError(f"middle={self.middle} and spread={self.spread} must be numbers, the spread above 0")
-        if self.tokens not in KINDS:
-            raise HandloomError(f"tokens={shown(self.tokens)} must be one of {', '.join(KINDS)}")
+        if self.tokens not in WAYS:
+            raise HandloomError(f"tokens={shown(self.tokens)} must be one of {', '.join(WAYS)}")
         _ = self.training  # which checks the rest
 
     @property

@@ -67,7 +67,12 @@ class DiscoveryView:
 
 def line(p: DiscoveryReport) -> str:
     """All in one line: 41 s: generation 4, sampling, best 28 (best known: 28; model, generation 4), 57 records."""
-    words = [f"generation {p.generation}", p.stage, best_words(p), f"{p.record_count:,} records"]
+    words = [
+        f"generation {p.generation}",
+        p.stage,
+        best_words(p),
+        f"{p.record_count:,} record{'s' * (p.record_count != 1)}",
+    ]
     if p.loss is not None:
         words.append(f"loss {p.loss:.3f}")
     return f"{duration(p.seconds)}: {', '.join(words)}"
@@ -110,7 +115,7 @@ def story(p: DiscoveryReport, room: int) -> list["Text"]:
         score += Text(f"  best known {exact(p.best_known)}", style=style)
     lines = [Text(p.problem, style="bold cyan"), score, Text(came_from(p.origin), style="dim")]
     lines += [timing(p, room), stage(p, room)]
-    counts = f"{p.steps:,} steps of search, {p.record_count:,} records"
+    counts = f"{p.steps:,} steps of search, {p.record_count:,} record{'s' * (p.record_count != 1)}"
     return [*lines, Text(counts, style="dim"), Text(), *curves(p.lines, room)]
 
 

@@ -36,7 +36,8 @@ class DiscoveryReport:
         known = "" if self.best_known is None else f" (best known: {self.best_known:,})"
         best = "nothing found yet" if self.best is None else f"best {self.best:,}{known}"
         return (
-            f"{self.seconds:.0f} s: generation {self.generation}, {self.stage}, {best}, {self.record_count:,} records"
+            f"{self.seconds:.0f} s: generation {self.generation}, {self.stage}, {best},"
+            f" {self.record_count:,} record{'s' * (self.record_count != 1)}"
         )
 
 

@@ -57,8 +57,8 @@ def started_from(origin: Mapping[str, Any] | None) -> str:
         return words
     if origin.get("parent") is not None:
         return f"from record {origin['parent']}"
-    if start.get("from") in PROPOSED:
-        return f"from {PROPOSED[start['from']]}, {start.get('score')} before the search"
+    if (proposal := PROPOSED.get(str(start.get("from")))) is not None:
+        return f"from {proposal}, {start.get('score')} before the search"
     return f"from a construction of score {start.get('score')} in the pool"
 
 
