@@ -213,7 +213,7 @@ def curves(lines: Metrics, minimise: bool = False) -> str:
         chart("Temperature", [Curve("Temperature", "after", values("temperature"))], generations),
         chart("Loss per token", [Curve("Loss", "after", [finite(line.get("loss")) for line in lines])], generations),
         chart(
-            "Loss per held-out construction (grey: by the pool's marginals)",
+            "Held-out loss (grey: marginals)",
             [Curve("Model", "after", values("held_out")), Curve("Marginals", "search", values("marginals"))],
             generations,
         ),
