@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-sys.path.append(str(ROOT / "benchmarks"))
+sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 import fair_trial
-
 from handloom.discover.loop.compare import ARMS
 
+ROOT = Path(__file__).parents[2]
 STORED = json.loads((ROOT / "docs" / "discover" / "fair-trial.json").read_text())
 
 
