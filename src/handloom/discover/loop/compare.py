@@ -131,7 +131,7 @@ class Comparison:
         against = {one.arm: one for one in self.against}
         for arm in dict.fromkeys(trial.arm for trial in self.trials):
             bests = self.bests(arm)
-            words = f"  {ARMS[arm]:24} {' '.join(map(str, bests)):{5 * self.seeds}}  mean {statistics.fmean(bests):.2f}"
+            words = f"  {ARMS[arm]:25} {' '.join(map(str, bests)):{5 * self.seeds}}  mean {statistics.fmean(bests):.2f}"
             lines.append(words + (f"  {beside(against[arm])}" if arm in against else ""))
         return "\n".join([*lines, *self.learned(), self.sentence()])
 
