@@ -12,10 +12,10 @@ from zlib import crc32
 
 import numpy as np
 
-from handloom.core.arrays import Array
 from handloom.discover.loop.ledger import Member
 from handloom.discover.model.codec import Codec
 from handloom.discover.model.images import Image
+from handloom.discover.model.nulls import cells
 from handloom.discover.model.orbit_writing import Orbitwise
 from handloom.discover.spaces import Construction
 
@@ -66,19 +66,10 @@ def marginal_loss(codec: Codec, trained: Sequence[Construction], held_out: Seque
     space = codec.spaces[0]
     if not space.is_subset:
         return by_places(np.array(trained), np.array(held_out), len(space.elements))
-    known, asked = (cells(codec, some) for some in (trained, held_out))
+    orbits = codec.writing if isinstance(codec.writing, Orbitwise) else None
+    known, asked = (cells(space, some, orbits) for some in (trained, held_out))
     p = (known.sum(axis=0) + 0.5) / (len(known) + 1)
     return float(-np.where(asked, np.log(p), np.log(1 - p)).sum(axis=1).mean())
-
-
-def cells(codec: Codec, constructions: Sequence[Construction]) -> Array:
-    """Which cells are chosen: elements, or orbits."""
-    writing, size = codec.writing, len(codec.spaces[0].elements)
-    by_orbits = isinstance(writing, Orbitwise)
-    chosen = np.zeros((len(constructions), writing.most if by_orbits else size), bool)
-    for row, construction in zip(chosen, constructions, strict=True):
-        row[writing.write(construction) if by_orbits else list(construction)] = True
-    return chosen
 
 
 def by_places(known: Any, asked: Any, letters: int) -> float:

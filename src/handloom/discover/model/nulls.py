@@ -40,12 +40,17 @@ def proposed(
         draw = OF_PERMUTATIONS if space.kind == "permutation" else OF_WORDS
         rows = np.array(pool, np.int64)
         return [tuple(draw[kind](rows, len(space.elements), rng).tolist()) for _ in range(count)]
-    size = orbits.most if orbits else len(space.elements)
-    chosen = np.zeros((len(pool), size), bool)
-    for row, construction in zip(chosen, pool, strict=True):
-        row[orbits.write(construction) if orbits else list(construction)] = True
-    drawn = (np.flatnonzero(OF_SUBSETS[kind](chosen, size, rng)).tolist() for _ in range(count))
+    chosen = cells(space, pool, orbits)
+    drawn = (np.flatnonzero(OF_SUBSETS[kind](chosen, chosen.shape[1], rng)).tolist() for _ in range(count))
     return [(orbits.read(one) if orbits else tuple(one)) or () for one in drawn]
+
+
+def cells(space: Space, constructions: Sequence[Construction], orbits: Orbitwise | None = None) -> Array:
+    """Which elements, or orbits, each of the constructions has."""
+    chosen = np.zeros((len(constructions), orbits.most if orbits else len(space.elements)), bool)
+    for row, construction in zip(chosen, constructions, strict=True):
+        row[orbits.write(construction) if orbits else list(construction)] = True
+    return chosen
 
 
 def one_of(rows: Array, rng: np.random.Generator) -> Array:
