@@ -94,9 +94,19 @@ def test_a_run_with_orbit_tokens_resumes_with_them(tmp_path):
     assert whole.state.ledger.pool.to_json() == parts.state.ledger.pool.to_json()
 
 
-def test_orbits_without_a_symmetry_raise_an_error(tmp_path):
-    with pytest.raises(HandloomError, match="have no symmetry in common; leave it to auto"):
-        discover("isosceles:n=9", store=tmp_path / "r.sqlite", generations=2, tokens="orbits", symmetry="none", **TINY)
+@pytest.mark.parametrize(
+    ("problem", "choices", "why"),
+    [
+        ("isosceles:n=9", {"symmetry": "none"}, "symmetry=none finds no constructions with a symmetry"),
+        ("isosceles:n=9", {"smaller": 2}, "smaller=2 mixes sizes, which have other orbits"),
+        ("words:length=8", {}, "words:.* is not searched under any symmetry"),
+        ("permanent-312:n=4", {}, "permanent-312:n=4 is not searched under any symmetry"),
+    ],
+)
+def test_orbits_without_a_symmetry_raise_an_error_before_the_run_begins(tmp_path, problem, choices, why):
+    with pytest.raises(HandloomError, match=f"^tokens=orbits: {why}; leave it to auto"):
+        begin(problem, store=tmp_path / "r.sqlite", tokens="orbits", folder=tmp_path / "run", **choices)
+    assert not (tmp_path / "run").exists()
 
 
 # Images

@@ -13,7 +13,7 @@ from handloom.core import HandloomError
 from handloom.core.seeds import Elsewhere, derived, generator
 from handloom.discover.loop.examples import Examples, as_written, examples_of, marginal_loss
 from handloom.discover.loop.ledger import Member
-from handloom.discover.loop.plan import AUTO, MODEL_ITSELF
+from handloom.discover.loop.plan import AUTO, MODEL_ITSELF, ORBITS
 from handloom.discover.loop.setup import Setup
 from handloom.discover.model.codec import Codec, Decoded, Sized, choose_kind
 from handloom.discover.model.images import images_of
@@ -157,16 +157,16 @@ def codec_for(setup: Setup, state: ModelState, members: Sequence[Member]) -> Cod
     if state.codec is None:
         constructions = [member.construction for member in members]
         kind = setup.plan.tokens
-        if kind in (AUTO, "orbits") and not state.smaller and setup.problem.space.is_subset:
+        if kind in (AUTO, ORBITS) and not state.smaller and setup.problem.space.is_subset:
             best = members[: max(FEWEST, len(members) // 4)]
             state.symmetry = common_symmetry(best, MOST) if kind == AUTO else common_symmetry(members, 0.0)
         if kind == AUTO:
-            kind = "orbits" if state.symmetry else choose_kind(setup.problem.space, constructions)
-        if kind == "orbits" and state.symmetry is None:
+            kind = ORBITS if state.symmetry else choose_kind(setup.problem.space, constructions)
+        if kind == ORBITS and state.symmetry is None:
             raise HandloomError(
                 f"tokens=orbits: the best constructions of {setup.problem} have no symmetry in common; leave it to auto"
             )
-        orbits = orbits_of(setup.problem, state.symmetry).of if kind == "orbits" and state.symmetry else None
+        orbits = orbits_of(setup.problem, state.symmetry).of if kind == ORBITS and state.symmetry else None
         state.codec = Codec.of(kind, all_spaces(setup, state), constructions, orbits=orbits)
     return state.codec
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from handloom.learn.settings import MODEL, RUN, SEARCH, check_fields, checked, setting
 
-AUTO, MODEL_ITSELF = "auto", "model"
-TOKENS = (AUTO, "cells", "sparse", "orbits", "bpe")
+AUTO, MODEL_ITSELF, ORBITS = "auto", "model", "orbits"
+TOKENS = (AUTO, "cells", "sparse", ORBITS, "bpe")
 PROPOSALS = (MODEL_ITSELF, "random", "marginals", "redrawn")  # the model, and what it is compared with (model/nulls.py)
 
 

@@ -1,19 +1,20 @@
 """The set-up of a run: everything that it is given and that does not change while it runs."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from handloom.core import HandloomError
 from handloom.core.errors import shown
 from handloom.discover.loop.executors import WORKERS
-from handloom.discover.loop.plan import AUTO, Plan
+from handloom.discover.loop.plan import AUTO, ORBITS, Plan
 from handloom.discover.loop.report import DiscoveryReport
 from handloom.discover.loop.starts import Start
 from handloom.discover.problem import Number, Problem
 from handloom.discover.records.store import Store
 from handloom.discover.search.attempts import symmetry_names
+from handloom.discover.search.symmetry import NONE
 from handloom.runs import Folder, check_device
 
 Watch = Callable[[DiscoveryReport], None]
@@ -50,6 +51,16 @@ class Setup:
             raise HandloomError(
                 f"{self.problem} has no symmetry {shown(self.plan.symmetry)}; it has {', '.join(known)}, or auto"
             )
+        if self.plan.model and self.plan.tokens == ORBITS and (why := self.without_orbits(known)):
+            raise HandloomError(f"tokens=orbits: {why}; leave it to auto")
+
+    def without_orbits(self, known: Sequence[str]) -> str | None:
+        """Why constructions cannot be written by orbits; None if they can, once some with a symmetry were found."""
+        if known == [NONE]:
+            return f"{self.problem} is not searched under any symmetry"
+        if self.plan.symmetry == NONE:
+            return "symmetry=none finds no constructions with a symmetry"
+        return f"smaller={self.plan.smaller} mixes sizes, which have other orbits" if self.plan.smaller else None
 
     @cached_property
     def symmetries(self) -> list[str]:

@@ -32,9 +32,9 @@ FEW_ROWS = 16  # rows after which the size of the whole table is estimated
 class TableLimits:
     """How large the tables of what is forbidden may become before annealing, which has none, is used instead."""
 
-    triples: int = 200_000_000  # entries of the table of triples, two bytes each
+    triples: int = 400_000_000  # entries of the table of triples, two bytes each
     orbits: int = 4_096  # of a table of triples
-    tried: int = 40_000_000_000  # sets of elements on which a rule is called: minutes, at some nanoseconds each
+    tried: int = 50_000_000_000  # sets of elements on which a rule is called: minutes, at some nanoseconds each
     sets: int = 6_000_000  # forbidden sets of four or more
 
 
