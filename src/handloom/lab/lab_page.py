@@ -11,12 +11,13 @@ from handloom.view.figures.panels import Panel, panels_file
 from handloom.view.pages.skeleton import line, skeleton, table
 
 INTRODUCTION = """\
-The seeds of this project, four sets of slides, name some fifty claims about transformers and about learning. Each is an
-experiment here that can fail: `handloom lab` lists them, `handloom lab NAME` runs one in seconds, with `--full` in
-minutes. The bounds of a check stand in the experiment's file before it runs; the verdict follows from them by rule,
-over three seeds or more. *Holds*: every check is within its bounds with every seed. *Holds in part*: some are. *Does
-not hold*: none is. *Says nothing*: a control, a set-up in which the claim must fail, passes as well. *Open*: a check
-could not be made in the time it had.
+Four sets of slides and a book, from which this project began, name these claims about transformers and about learning.
+Each that can be tested is an experiment here that can fail: `handloom lab` lists them, `handloom lab NAME` runs one in
+seconds, with `--full` in minutes. The bounds of a check stand in the experiment's file before it runs. Some sizes,
+controls and checks were changed after a pilot or a first run; the file says which. The verdict follows from the bounds
+by rule, over three seeds or more; over one seed for the long runs under *Repeated*. *Holds*: every check is within its
+bounds with every seed. *Holds in part*: some are. *Does not hold*: none is. *Says nothing*: a control, a set-up in
+which the claim must fail, passes as well. *Open*: a check could not be made in the time it had.
 
 Sizes are scaled down to what two cores do in minutes, so a claim that fails here fails at this size, and the
 experiment's file says what was scaled. Times are CPU seconds, all seeds together. This page is written by
@@ -34,13 +35,13 @@ Found by running them:
   to τ (`td`).
 - Mehlig has TD(0) correspond to O(s) ← O(s) + η δ. With the linear O of his slides the output changes by η δ |s|², so
   the two are equal for states of length 1, as those of a table are, and differ for others (`td`).
-- Mehlig calls Q-learning an approximation to SARSA. Where both explore, SARSA is the one that misses: its values are
-  those of a player who errs now and then, and after 60,000 games of tic-tac-toe it still loses endings, where
+- Mehlig calls Q-learning an approximation to SARSA. Where both explore, SARSA is the one that falls short: its values
+  are those of a player who errs now and then, and after 60,000 games of tic-tac-toe it still loses endings, where
   Q-learning loses none (`tic-tac-toe`).
 - The gated recurrent unit on Mehlig's slides is Cho's, with the reset gate inside the matrix product; PyTorch's `GRU`
   has it outside (`vanishing` uses the slides' one where it clamps a gate).
-- The book's figure 7.9 has a random rotation above 0.99 from about 10 dimensions on; it takes 28 (`encodings`). The
-  book's other errata are in [their own list](book/errata.md).
+- The book's figure 7.9 has a random rotation above 0.99 from about 10 dimensions on; of the sizes tried, 28 is the
+  first that does (`encodings`). The book's other errata are in [their own list](book/errata.md).
 """
 
 

@@ -26,7 +26,7 @@ TITLES = {
     "exact": "Exact: identities and simulations",
     "learned": "Learned: what small networks do when they are trained",
     "games": "Games",
-    "repeated": "Repeated: experiments of other rooms",
+    "repeated": "Repeated: the long runs of Wagner's talk",
     "not testable": "What cannot be tested here",
 }
 

@@ -45,7 +45,7 @@ EXPERIMENTS = {
         "s[18]==s[39] and s[31]==s[44] and s[4]==s[-28]", "51 % after 15,000 steps, above 99 % after 150,000"
     ),
     "wagner/one-two": Experiment(
-        "after the 2 all attend to it, before it to nothing in particular", "one-two", {"count": 10_000}
+        "positions after the 2 attend to it, those before it to nothing in particular", "one-two", {"count": 10_000}
     ),
     "wagner/two-twos": Experiment("the heatmap shows where the 2s are", "two-twos", {"count": 10_000}),
     "wagner/fibonacci-27k": Experiment(

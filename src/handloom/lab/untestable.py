@@ -30,8 +30,8 @@ UNTESTABLE = (
     ),
     Untestable(
         "tc0",
-        "transformers of constant depth and logarithmic precision are in uniform TC⁰, so none of them does S5 unless "
-        "TC⁰ = NC¹",
+        "transformers of constant depth and logarithmic precision are in uniform TC⁰, so none solves the word problem "
+        "of S5 unless TC⁰ = NC¹",
         "Hsu and Moitra",
         "a theorem about families of models; a finite run can only show that depth grows",
         "automata",

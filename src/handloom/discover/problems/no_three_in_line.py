@@ -3,7 +3,7 @@
     >>> in_line((0, 0), (1, 2), (2, 4)), in_line((0, 0), (1, 2), (2, 5))
     (True, False)
 
-A row holds two points at most, so 2n is a bound. It is reached for every n up to 60; Guy and Kelly conjecture that it
+A row holds two points at most, so 2n is a bound. It is reached for every n from 2 to 60; Guy and Kelly conjecture that it
 is not for large n.
 """
 
@@ -26,7 +26,7 @@ def no_three_in_line(n: int = 10) -> Problem:
         forbidden=in_line,
         check=two_in_one_direction,
         best_known=1 if n == 1 else 2 * n if n <= REACHED else None,
-        source=SOURCE if n <= REACHED else "",
+        source="a single point" if n == 1 else SOURCE if n <= REACHED else "",
         about=f"points of the {n}×{n} grid, no three of them on a line",
     )
 

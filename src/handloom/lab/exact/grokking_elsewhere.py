@@ -1,4 +1,4 @@
-"""Grokking happens outside neural networks, and later the more inputs say nothing.
+"""Grokking happens outside neural networks, and later the more inputs are uninformative.
 
 Miller, O'Neill and Bui 2023 found it in linear regression and Gaussian processes, and that adding random inputs to a
 task ("concealment") delays the held-out accuracy further. They say too that in some settings it needs regularisation.
@@ -24,7 +24,7 @@ from handloom.view.figures.panels import Lines, Mark, Panel, band
 
 CLAIM = Claim(
     name="grokking-elsewhere",
-    says="linear regression groks, with a delay that grows with the number of inputs that say nothing",
+    says="linear regression groks, with a delay that grows with the number of uninformative inputs",
     source="Miller, O'Neill and Bui 2023",
     papers=("2310.17247",),
     seed="Bukatin",

@@ -16,8 +16,8 @@ The bound is hardly at risk. With n = 10⁵ the last term alone is 0.022, the le
 bound by about that or by more, and with n = 2,000 the term is 0.157, so that the bound is often below 0. What one sees
 is the part that Good and Turing knew: the probability of all that was not seen is MF. The learner that never
 hallucinates pays: its miscalibration is at least MF. The controls break a premise each: the learner that repeats,
-measured as if it were calibrated; and Good and
-Turing's learner, told which of the unseen sentences are facts, so that it hallucinates never.
+measured as if it were calibrated; and Good and Turing's learner, told which of the unseen sentences are facts, so that
+it never hallucinates.
 """
 
 from collections.abc import Callable, Sequence

@@ -25,7 +25,7 @@ from handloom.view.figures.panels import Bars, Heat, Mark, Panel
 
 CLAIM = Claim(
     name="masked-experts",
-    says="a mixture of experts is a dynamically computed sparse mask on each run, and the rest is arbitrary",
+    says="a mixture of experts is a dense model under a sparse mask computed per run; masked weights are arbitrary",
     source="Bukatin's slides; Shazeer et al. 2017",
     papers=("1701.06538",),
     seed="Bukatin",

@@ -30,7 +30,7 @@ from handloom.write import program
 
 CLAIM = Claim(
     name="parity-limit",
-    says="one of n bits moves soft attention's output by O(1/n), and layer norm gives parity a margin that stays",
+    says="flipping one of n bits moves soft attention's output by O(1/n); with layer norm parity keeps its margin",
     source="Hahn 2020; Chiang and Cholak 2022",
     papers=("1906.06755", "2202.12172"),
     seed="Hsu and Moitra",

@@ -23,7 +23,7 @@ from handloom.view.figures.panels import Lines, Mark, Panel, band
 
 CLAIM = Claim(
     name="rank",
-    says="W_OV and W_QK have rank d_head, and a head narrower than T − 1 does not have every pattern of T positions",
+    says="W_OV and W_QK have rank ≤ d_head; a head narrower than T − 1 cannot have every pattern of T positions",
     source="Elhage et al. 2021; Bhojanapalli et al. 2020",
     papers=("2002.07028",),
     seed="Bukatin",

@@ -1,4 +1,4 @@
-"""A network learns strong backgammon from games against itself alone, by temporal differences.
+"""How well does a network play backgammon after games against itself alone, by temporal differences?
 
 Tesauro 1995 (TD-Gammon): a network with one hidden layer, raw inputs, TD(λ) and self-play; after 300,000 games and with
 some features made by hand version 1.0 lost 0.25 points per game to masters. Mehlig's slides name it. Here: the same

@@ -10,7 +10,7 @@ What was seen: with a table that starts at 0 the greedy player (equal moves at r
 others, at no price. In self-play somebody loses every decided game, so that moves played fall below the moves never
 tried, and these are tried next: zero is an optimistic start. With a table that starts at −1, the value of a loss, the
 greedy player keeps the first move that does not lose, and stays unsafe; from there one random move in ten is not enough
-either after 60,000 games, and only random play (ε = 1) becomes safe, at three errors a game. So the dilemma is there,
+either after 60,000 games, and only random play (ε = 1) becomes safe, at three errors per game. So the dilemma is there,
 and the start of the table decides whether it bites. The tables that start at −1 were added after the first result.
 """
 
@@ -57,7 +57,7 @@ def run(lab: Lab) -> Finding:
             Check("ε = 0.1: lost endings", courses["0.1"].lost[-1], most=0, form=".0f"),
             Check("ε from 0.3 to 0: lost endings", courses[DECAYING].lost[-1], most=0, form=".0f"),
             Check("ε = 1: lost endings", courses["1"].lost[-1], most=0, form=".0f"),
-            Check("errors a game at ε = 0.1 above ε = 0", price, least=0.1),
+            Check("errors per game at ε = 0.1 above ε = 0", price, least=0.1),
             Check("ε = 0.1, wrong rewards: lost endings", wrong.lost[-1], most=0, form=".0f", control=True),
         ],
         series={
@@ -81,7 +81,7 @@ def picture(seeds: Sequence[Series]) -> Sequence[Panel]:
         Lines("Exam over every line of play", "games of self-play", "lost endings", curves, [Mark(0.0, "safe")]),
         Bars(
             "Price of exploring",
-            "errors a game, last games",
+            "errors per game, last games",
             names,
             [[one["errors"][name] for one in seeds] for name in names],
             marks=[Mark(0.0, "perfect play")],

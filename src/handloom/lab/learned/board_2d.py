@@ -1,4 +1,4 @@
-"""A transformer learns a board faster if the vector of a cell is that of its row plus that of its column.
+"""Does a transformer learn a board faster if a cell's position vector is its row's plus its column's? Here it does not.
 
 Transformers read a board as a string, and must learn from data which places are neighbours. Vision transformers keep a
 free table of positions all the same; Swin (Liu et al. 2021) and Graphormer (Ying et al. 2021) give the geometry. That

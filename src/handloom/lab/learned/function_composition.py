@@ -25,11 +25,11 @@ from handloom.view.figures.panels import Lines, Mark, Panel, band
 
 CLAIM = Claim(
     name="function-composition",
-    says="two layers learn to compose two functions given in the prompt, one layer does not",
+    says="two layers learn to compose two functions given in the prompt; one layer does not",
     source="Peng, Narayanan and Papadimitriou 2024",
     papers=("2402.08164",),
     seed="Hsu and Moitra",
-    number="n log₂ n > H (d + 1) p",
+    number="one layer fails if n log₂ n > H (d + 1) p (a worst case, beyond the sizes here)",
     quick=6.2,
     full=70,
 )

@@ -34,7 +34,7 @@ from handloom.view.figures.panels import Bars, Heat, Panel
 
 CLAIM = Claim(
     name="gcd",
-    says="a transformer learns the gcds made of primes of its base, and answers others with their largest such divisor",
+    says="a transformer learns the gcds whose primes divide its base; others get their largest such divisor",
     source="Charton 2023",
     papers=("2308.15594",),
     seed="Wagner",

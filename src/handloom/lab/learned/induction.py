@@ -36,7 +36,7 @@ from handloom.view.figures.panels import Heat, Lines, Mark, Panel, band
 
 CLAIM = Claim(
     name="induction",
-    says="two layers form an induction head within a tenth of training, the loss falls with it; one layer cannot",
+    says="two layers form an induction head within a tenth of training, and the loss falls with it; one layer cannot",
     source="Elhage et al. 2021; Olsson et al. 2022",
     papers=("2209.11895", "2408.14332"),
     seed="Bukatin",

@@ -24,7 +24,7 @@ from handloom.view.figures.panels import Lines, Panel, band
 
 CLAIM = Claim(
     name="intention",
-    says="a layer that solves least squares does regression in context as well as ridge regression, attention does not",
+    says="a layer that solves least squares does regression in context as well as ridge regression; attention does not",
     source="Garnelo and Czarnecki 2023",
     papers=("2305.10203",),
     seed="Bukatin",

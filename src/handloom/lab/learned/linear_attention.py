@@ -1,4 +1,4 @@
-"""Attention without softmax is expressive enough to learn from its context.
+"""Can attention without softmax learn to repeat what it has seen? With two layers, not as well as with softmax.
 
 Bukatin's slides: without softmax (QKᵀ)V = Q(KᵀV), the model is a polynomial, and “sufficiently expressive”; that is a
 hope, not a measured claim, so the bounds are ours. `handloom lab linear` has the identities. Here: random letters, a

@@ -17,7 +17,7 @@ from handloom.view.figures.panels import Lines, Mark, Panel, band
 
 CLAIM = Claim(
     name="multiplicative",
-    says="a bilinear layer needs a tenth of the parameters that an MLP of [x, z] needs for xᵀWz",
+    says="a bilinear layer needs at most a tenth of the parameters that an MLP of [x, z] needs for xᵀWz",
     source="Jayakumar et al. 2020",
     seed="Bukatin",
     number="many more units (no number)",

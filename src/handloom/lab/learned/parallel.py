@@ -23,7 +23,7 @@ from handloom.view.figures.panels import Lines, Panel, band
 
 CLAIM = Claim(
     name="parallel",
-    says="the sequential operations of attention do not grow with the length, those of a recurrent network do",
+    says="the sequential operations of attention do not grow with the length; those of a recurrent network do",
     source="Vaswani et al. 2017",
     papers=("1706.03762",),
     seed="Mehlig",

@@ -34,7 +34,7 @@ from handloom.view.figures.panels import Dots, Lines, Mark, Panel, band
 
 CLAIM = Claim(
     name="rlhf",
-    says="PPO on a reward learned from comparisons makes a model obey; unbounded, the gold reward falls again",
+    says="PPO on a learned reward makes a model obey; without a KL penalty a gold reward that can fall falls again",
     source="Ouyang et al. 2022; Gao, Schulman and Hilton 2022",
     papers=("2203.02155", "2210.10760"),
     seed="Wagner",

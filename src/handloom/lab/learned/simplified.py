@@ -1,7 +1,7 @@
-"""Blocks without values, or with attention and MLP side by side, train as fast a step as the usual ones.
+"""Blocks without values, or with attention and MLP side by side, train as fast per step as the usual ones.
 
 He and Hofmann 2023 take skips, values, projections, the order of sublayers and norms out of the block: with all but the
-norms gone it trains as fast a step, with 15 % fewer parameters (18 layers on code: loss 1.155 usual, 1.245 without
+norms gone it trains as fast per step, with 15 % fewer parameters (18 layers on code: loss 1.155 usual, 1.245 without
 norms as well, so “no loss” does not include these). Bukatin's slides name it. Here: 4 layers 48 wide on random letters
 that repeat; usual blocks; parallel sublayers; these with values fixed to the identity, which merge into a plain Model.
 Each must end within 0.1 nats of the usual block after the same steps. Their shaped attention, which makes a block
@@ -25,11 +25,11 @@ from handloom.view.figures.panels import Bars, Lines, Mark, Panel, band
 
 CLAIM = Claim(
     name="simplified",
-    says="blocks with parallel sublayers and without values train as fast a step as the usual ones",
+    says="blocks with parallel sublayers and without values train as fast per step as the usual ones",
     source="He and Hofmann 2023",
     papers=("2311.01906",),
     seed="Bukatin",
-    number="no loss a step, 15 % fewer parameters",
+    number="no loss per step, 15 % fewer parameters",
     quick=4,
     full=70,
 )
