@@ -55,6 +55,21 @@ TRIALS = {
         "code": Planned(f"{EXAMPLES}/hamming.py:n=7,d=3,q=3", 15, {"attempts": 300, "steps": 1000, "symmetry": "none"}),
         "permanent": Planned("permanent-312:n=11", 30, {"attempts": 40, "steps": 4000}),
     },
+    "long": {
+        "isosceles": Planned(
+            "isosceles:n=40", 85, {"attempts": 300, "steps": 1000, "symmetry": "none"}, ("images", "reward")
+        ),
+        "code": Planned(
+            f"{EXAMPLES}/hamming.py:n=6,d=3,q=4",
+            85,
+            {"attempts": 300, "steps": 1000, "symmetry": "none"},
+            ("images", "reward"),
+        ),
+        "autocorrelation": Planned(
+            f"{EXAMPLES}/low_autocorrelation.py:n=60", 100, {"attempts": 1000, "steps": 1000}, ("reward",)
+        ),
+        "permanent": Planned("permanent-312:n=12", 85, {"attempts": 20, "steps": 4000}, ("images", "reward")),
+    },
 }
 
 

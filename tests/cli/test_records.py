@@ -118,6 +118,16 @@ def test_the_table_fits_a_terminal_of_eighty_columns(run, filled, monkeypatch):
     assert [line.split()[-1] for line in lines if line.startswith(" isosceles")] == ["1", "2"]
 
 
+def test_the_number_of_a_record_is_never_cropped(run, filled, tmp_path, monkeypatch):
+    with sqlite3.connect(tmp_path / "records.sqlite") as store:
+        origin = json.dumps({"how": "search", "symmetry": "rotation-90 and some more", "generation": 17})
+        store.execute("UPDATE records SET origin = ?", (origin,))
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = run("isosceles").splitlines()
+    assert lines[0].split()[-1] == "record"
+    assert sorted(line.split()[-1] for line in lines if line.startswith(" isosceles")) == ["1", "2", "3"]
+
+
 def test_records_are_listed_as_json_with_the_promised_keys(run, filled):
     listed = json.loads(run("--json"))
     assert [(item["problem"], item["score"], item["verified"]) for item in listed[:2]] == [
@@ -235,11 +245,29 @@ def test_records_are_drawn_to_a_file_or_a_folder(run, filled, tmp_path):
     names = run("isosceles", "--draw", "pictures/new").splitlines()
     assert len(names) == 3
     assert all((tmp_path / name).read_bytes().startswith(b"\x89PNG") for name in names)
-    assert "own.py" in run("--best", 1, "--draw", "pictures", code=2)
+    assert "own.py" in run("--best", 1, "--draw", "others", code=2)
+    assert not (tmp_path / "others").exists()
     assert "several problems" in run("--draw", "one.svg", code=2)
     assert "best.gif" in run("isosceles", "--draw", "best.gif", code=2)
     assert "no records to draw" in run("isosceles:n=9", "--draw", "none.svg", code=2)
     assert "cannot make the folder" in run("isosceles", "--draw", "best.svg/in", code=2)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["isosceles:n=3", "--import", "found.txt", "--export", "a.json"], "--export: --import only imports"),
+        (["isosceles:n=3", "--import", "found.txt", "--verify"], "--verify: --import only imports"),
+        (["--all", "--best", 2], "--all: --best 2 limits what is listed"),
+        (["isosceles", "--unproved", "--table", "a.csv"], "--unproved: it is for --table with a .b.txt file"),
+        (["isosceles:n=3", "--draw", "a.svg", "--table", "b.txt"], "not a name for a table"),
+    ],
+    ids=str,
+)
+def test_options_without_an_effect_are_refused_before_anything_is_written(run, filled, tmp_path, words, told):
+    before = sorted(tmp_path.iterdir())
+    assert told in run(*words, code=2)
+    assert sorted(tmp_path.iterdir()) == before
 
 
 # Exporting and bringing in
@@ -262,6 +290,7 @@ def test_what_is_exported_can_be_brought_into_another_store(run, filled, tmp_pat
 
 def test_standard_output_gets_json(run, filled, tmp_path):
     assert json.loads(run("--all", "--export", "-")) == json.loads(run("--all", "--json"))
+    assert len(json.loads(run("isosceles", "--verify", "--draw", "drawn", "--export", "-"))) == 3
     assert "out.csv" in run("--export", "out.csv", code=2)
     assert "there is no folder" in run("--export", "no/out.json", code=2)
 

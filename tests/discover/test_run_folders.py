@@ -65,6 +65,8 @@ def test_what_a_run_cannot_use_is_refused(here):
         [CYCLES, "--compare", "--store", "b.sqlite"],
         [CYCLES, "--seeds", 3],
         [CYCLES, "--until", "nan"],
+        ["--seconds", 3],
+        ["--store", "b.sqlite"],
     ):
         code, _, said = run_discover(*words)
         assert code == 2
@@ -72,6 +74,12 @@ def test_what_a_run_cannot_use_is_refused(here):
     code, _, said = run_discover(CYCLES, "--out", "a")
     assert code == 2
     assert "a exists already; name another folder, or resume the run in it" in said
+
+
+def test_the_sooner_of_seconds_and_minutes_ends_a_run(here):
+    code, out, _ = run_discover(CYCLES, "--seconds", 1, "--minutes", 9, "--json", *OPTIONS)
+    assert code == 0
+    assert json.loads(out)["seconds"] < 60
 
 
 def test_of_a_run_that_never_began_nothing_is_left(here):

@@ -116,7 +116,8 @@ def test_ctrl_c_ends_a_sweep_with_a_line_that_says_how_to_resume_it(run, tmp_pat
     [
         ([CYCLES], "a size without a limit never ends"),
         (["four-cycle-free:n=0..3", "--seconds", 1], "must be a whole number from"),
-        (["four-cycle-free:n=7..5", "--seconds", 1], "a range of 0 sizes"),
+        (["four-cycle-free:n=7..5", "--seconds", 1], "the last size is below the first"),
+        (["four-cycle-free:n=5..7..0", "--seconds", 1], "a step of 0"),
         (["nothing:n=1..2", "--seconds", 1], "no problem and no file"),
         ([CYCLES, "--seconds", 1, "--compare"], "name one size"),
         ([CYCLES, "--until", 9, "--seeds", 2], "name one size"),

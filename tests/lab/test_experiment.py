@@ -184,6 +184,9 @@ def test_the_command_prints_what_a_script_needs(tmp_path):
         (["hopfield", "--missing"], "--missing: hopfield is one experiment"),
         (["hopfield", "--judge", "gnubg"], "only backgammon has judges"),
         (["--full"], "--full: without a name or --all the claims are listed"),
+        (["--quick"], "--quick: without a name or --all the claims are listed"),
+        (["--seeds", 5], "--seeds: without a name or --all the claims are listed"),
+        (["--missing", "--records", "nowhere"], "--missing: nowhere is not a folder"),
         (["-o", "page.html"], "--output: without a name"),
         (["wagner/rule-2", "--full"], "--full: wagner/rule-2 has no run of minutes (open)"),
         (["tc0", "-o", "page.html"], "--output: tc0 has no run of minutes (not testable)"),
@@ -214,8 +217,9 @@ def test_a_claim_that_cannot_be_tested_is_answered_with_the_reason(tmp_path):
 
 
 def test_fewer_than_three_seeds_are_said_to_be_too_few_and_leave_no_record(tmp_path):
-    few = output("lab", "tensor", "--full", "--seeds", 2, "--records", "records", cwd=tmp_path)
-    assert "2 of the 3 seeds that a verdict takes" in few
+    few = handloom("lab", "tensor", "--full", "--seeds", 2, "--records", "records", cwd=tmp_path)
+    assert "2 of the 3 seeds that a verdict takes" in few.stdout
+    assert "no record will be kept: that takes 3 seeds or more" in few.stderr
     assert not (tmp_path / "records").exists()
     enough = output("lab", "tensor", "--full", "--records", "records", cwd=tmp_path)
     assert "(3 seeds, full" in enough

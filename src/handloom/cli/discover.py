@@ -5,6 +5,7 @@ import sys
 import time
 from contextlib import suppress
 from inspect import Parameter
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -77,6 +78,7 @@ def discover(
     handloom discover isosceles:n=16 --until 28 --seeds 10 --seconds 60
     """
     if problem is None and resume is None:
+        check_alone(context)
         list_problems(as_json)
         return
     check_words(context, problem, resume, compare, until, [*choices])
@@ -98,6 +100,15 @@ def discover(
         show(begun(problem, store, out, how | choices), as_json, tell)
     elif resume is not None:
         show(reopened(resume, store, {key: value for key, value in how.items() if key != "start"}), as_json, tell)
+
+
+def check_alone(context: typer.Context) -> None:
+    """Refuse options of a run where there is none."""
+    names = [one.name for one in context.command.params if one.name not in (None, "as_json")]
+    if more := first_given(context, [name for name in names if name is not None]):
+        from handloom.core import HandloomError
+
+        raise HandloomError(f"{more} without a PROBLEM: the problems would be listed; name one, or leave it out")
 
 
 def begins(on: str) -> float | None:
@@ -169,10 +180,10 @@ def first_given(context: typer.Context, names: list[str]) -> str | None:
 
 
 def limit(seconds: float | None, minutes: float | None) -> float | None:
-    """The limit in seconds; None: until Ctrl-C."""
+    """The limit in seconds, the sooner of the two; None: until Ctrl-C."""
     if seconds is None and minutes is None:
         return None
-    return (seconds or 0.0) + 60 * (minutes or 0.0)
+    return min(seconds if seconds is not None else inf, 60 * minutes if minutes is not None else inf)
 
 
 def sweeps(problem: str | None, resume: Path | None) -> bool:
@@ -217,8 +228,9 @@ def show(discovery: "Discovery", as_json: bool, tell: "Tell") -> None:
     else:
         print(discovery.sentence())
         if discovery.only_greedy:
-            print("the run ended during its preparation, so this is only greedy; give it more time", file=sys.stderr)
-        where = "" if store.path == Path("records.sqlite") else f" --store {store.path}"
+            print("no search was made, so this is only greedy; give it more time or more --attempts", file=sys.stderr)
+        default = store.path.absolute() == Path("records.sqlite").absolute()
+        where = "" if default else f" --store {store.path}"
         print(
             f"handloom records {discovery.problem}{where} shows what was found; the run is on {page}", file=sys.stderr
         )

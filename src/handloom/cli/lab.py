@@ -1,5 +1,6 @@
 """handloom lab: what the literature claims, as experiments that can fail."""
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,6 +12,7 @@ from handloom.cli.options import JsonOption, print_json
 
 PAGE_ENDINGS, PICTURE_ENDINGS = (".html", ".htm"), (".svg", ".png", ".pdf")
 WITHOUT_RUN = ("repeated", "not testable")  # groups of the table
+RECORDS, RECORDED = Path("docs/lab"), 3  # the folder of records, and the seeds of one
 
 
 def lab(
@@ -20,12 +22,12 @@ def lab(
     missing: Annotated[bool, typer.Option("--missing", help="Only those that have no record yet.")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="In seconds; the default.")] = False,
     full: Annotated[bool, typer.Option("--full", help="In minutes, and keep the record.")] = False,
-    seeds: Annotated[int, typer.Option(help="Seeds; a verdict takes 3.", min=1)] = 3,
+    seeds: Annotated[int, typer.Option(help="Seeds; a record takes 3.", min=1)] = RECORDED,
     judge: Annotated[
         str | None,
         typer.Option(help="Of backgammon: gnubg, pubeval's weights or a record (.json).", show_default=False),
     ] = None,
-    records: Annotated[Path, typer.Option(help="The folder of records.")] = Path("docs/lab"),
+    records: Annotated[Path, typer.Option(help="The folder of records.")] = RECORDS,
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", help="A page (.html), or the picture (.svg, .png, .pdf).", show_default=False),
@@ -42,7 +44,8 @@ def lab(
     handloom lab --all --quick
     """
     several = everything or missing or group is not None
-    runs_nothing = {"--full": full, "--judge": judge, "--output": output}
+    runs_nothing = {"--quick": quick, "--full": full, "--judge": judge, "--output": output}
+    runs_nothing |= {"--seeds": seeds != RECORDED, "--records": records != RECORDS}
     if name is None and not several:
         refuse(runs_nothing, "without a name or --all the claims are listed; name an experiment")
         list_claims(as_json)
@@ -58,7 +61,9 @@ def lab(
     if "backgammon" not in names:
         refuse({"--judge": judge}, "only backgammon has judges")
     check_output(output, len(names))
-    if full and records.exists():
+    if full and seeds < RECORDED:
+        print(f"no record will be kept: that takes {RECORDED} seeds or more", file=sys.stderr)
+    elif full and records.exists():
         check_records(records)
     run_all(names, seeds, full, judge, records, output, as_json)
 
@@ -123,6 +128,8 @@ def chosen(name: str | None, group: str | None, records: Path | None) -> list[st
     if name is not None:
         experiment(name)  # raises an error for a name that is none
         return [name]
+    if records is not None and not records.is_dir():
+        raise HandloomError(f"--missing: {records} is not a folder (expected one of records); name another, or --all")
     names = [one for one in experiment_names(group) if records is None or not (records / f"{one}.json").exists()]
     if not names:
         raise HandloomError(f"every experiment has a record in {records}; leave out --missing")
@@ -162,7 +169,6 @@ def run_all(
     as_json: bool,
 ) -> None:
     from handloom.lab.catalogue import experiment
-    from handloom.lab.experiment import SEEDS
     from handloom.lab.keeping import keep
     from handloom.lab.running import conclusions
 
@@ -171,7 +177,7 @@ def run_all(
         for one, first in conclusions(names, range(seeds), not full, judge, progress=progress):
             panels = experiment(one.claim.name).picture(one.series)
             found.append((one, panels))
-            kept = keep(one, panels, first, records) if full and seeds >= SEEDS else None
+            kept = keep(one, panels, first, records) if full and seeds >= RECORDED else None
             if not as_json:
                 print(one if len(names) == 1 else f"{one.claim.name:<20} {one.verdict:<14} {one.found}", flush=True)
                 if kept and len(names) == 1:

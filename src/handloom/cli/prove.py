@@ -32,7 +32,8 @@ def prove(
 ) -> None:
     """Prove an upper bound for a problem, twice, from all its forbidden sets. Where a construction reaches the bound,
     both are optimal, and `handloom records` says so. Ctrl-C ends it with the bound so far. A range of sizes, such as
-    n=1..6, is proved one by one.
+    n=1..6, is proved one by one. A problem with a score of its own, required sets or a required symmetry has no proof
+    here.
 
     \b
     handloom prove isosceles:n=6
@@ -67,7 +68,7 @@ class ProofView:
 
     def __init__(self) -> None:
         self.live: Any = screen()
-        self.last, self.told = -PAUSE, (None, None)
+        self.last, self.told = 0.0, (None, None)
 
     def __call__(self, progress: "Progress") -> None:
         news = (progress.best, progress.bound)

@@ -4,7 +4,7 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
@@ -25,7 +25,9 @@ PICTURES, EXPORTS = (".png", ".svg", ".pdf", ".tex"), (".json", ".txt", ".g6", "
 def records(
     problem: ProblemArgument = None,
     store: StoreOption = Path("records.sqlite"),
-    everything: Annotated[bool, typer.Option("--all", help="All records, not only the best per problem.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="All records, as of one PROBLEM; by default the best per problem.")
+    ] = False,
     best: Annotated[
         int | None, typer.Option("--best", metavar="N", help="The N best per problem.", min=1, max=10**9)
     ] = None,
@@ -79,17 +81,23 @@ def records(
     from handloom.discover.records import Store, select
 
     if file is not None:
+        others = {"--all": everything, "--best": best, "--draw": draw, "--export": export, "--verify": verify}
+        refuse(others | {"--page": page, "--table": table, "--unproved": unproved}, "--import only imports")
         import_and_show(file, Store.open(store), problem, source, as_json)
         return
     if source is not None:
         raise HandloomError("--source is for what is imported; name the file with --import")
+    refuse({"--all": everything and best}, f"--best {best} limits what is listed")
+    refuse({"--unproved": unproved and not is_b_file(table)}, "it is for --table with a .b.txt file")
     check_ending(page, (".html", ".htm"))
     check_ending(draw, ("", *PICTURES))
     check_ending(export, ("-", *EXPORTS))
+    check_table(table)
     opened = Store.open(store, create=False)
     chosen = select(opened, problem, best or (None if everything or verify or problem is not None else 1))
+    beside = sys.stderr if str(export) == "-" else sys.stdout  # standard output has the export alone
     if verify:
-        verify_and_show(opened, chosen, problem, as_json)
+        verify_and_show(opened, chosen, problem, as_json, beside)
     done = [*draw_all(chosen, problem, draw)] if draw is not None else []
     if page is not None:
         done.append(write_page(opened, problem, page))
@@ -100,7 +108,29 @@ def records(
     if not (verify or draw or export or table or page) or (as_json and not verify and str(export) != "-"):
         show(opened, chosen, problem, as_json)
     elif done and not as_json:
-        print("\n".join(done))
+        print("\n".join(done), file=beside)
+
+
+def refuse(given: dict[str, Any], why: str) -> None:
+    """Raise an error if one of these options is given, which here would have no effect."""
+    from handloom.core import HandloomError
+
+    if useless := [option for option, value in given.items() if value]:
+        raise HandloomError(f"{useless[0]}: {why}; leave it out")
+
+
+def is_b_file(path: Path | None) -> bool:
+    from handloom.discover.records.size_table import B_FILE
+
+    return path is not None and path.name.lower().endswith(B_FILE)
+
+
+def check_table(path: Path | None) -> None:
+    """Raise an error at once if a table could not be written to this file."""
+    from handloom.discover.records.size_table import check_table_name
+
+    if path is not None:
+        check_table_name(path)
 
 
 def check_ending(path: Path | None, endings: tuple[str, ...]) -> None:
@@ -135,10 +165,10 @@ def print_table(
 
     longest = max(len(record.problem) for record in chosen)
     first = Column("problem", overflow="fold", min_width=min(longest, 24))
-    score, best_known, number = (
-        Column(name, justify="right", overflow="fold") for name in ("score", "best known", "record")
-    )
-    table = Table(first, score, best_known, Column("how found", overflow="fold"), "when", number, box=None)
+    score, best_known = (Column(name, justify="right", overflow="fold") for name in ("score", "best known"))
+    when = Column("when", min_width=len("2026-01-01"), no_wrap=True)
+    number = Column("record", justify="right", min_width=len("record"), no_wrap=True)
+    table = Table(first, score, best_known, Column("how found", overflow="fold"), when, number, box=None)
     for record in chosen:
         known_value = "" if known[record.problem] is None else str(known[record.problem])
         name = record.problem if record.problem.isprintable() else repr(record.problem)
@@ -156,7 +186,7 @@ def how_found(origin: dict[str, Any]) -> str:
     return ", ".join(ascii(part)[1:-1] if not str(part).isprintable() else str(part) for part in parts if part)
 
 
-def verify_and_show(store: "Store", chosen: "list[Record]", asked: str | None, as_json: bool) -> None:
+def verify_and_show(store: "Store", chosen: "list[Record]", asked: str | None, as_json: bool, out: TextIO) -> None:
     from handloom.core import HandloomError
     from handloom.discover.records import verify
     from handloom.discover.records.exporting import as_objects
@@ -168,7 +198,7 @@ def verify_and_show(store: "Store", chosen: "list[Record]", asked: str | None, a
         verdicts = [{"verified": one.right, "reason": one.reason or one.unknown} for one in checked]
         print_json([record | verdict for record, verdict in zip(objects, verdicts, strict=True)])
     else:
-        print(f"{sum(one.right for one in checked)} of {len(chosen)} records verified again and right")
+        print(f"{sum(one.right for one in checked)} of {len(chosen)} records verified again and right", file=out)
     wrong = [one for one in checked if one.reason]
     for one in wrong:
         print(f"WRONG: {one.record.problem}, {one.reason}", file=sys.stderr)
@@ -189,12 +219,14 @@ def draw_all(chosen: "list[Record]", asked: str | None, path: Path) -> Iterator[
         raise HandloomError(f"there are no records to draw to {path}")
     if one and len({record.problem for record in chosen}) > 1:
         raise HandloomError(f"{path} is one picture, and there are records of several problems; name one, or a folder")
+    drawn = chosen[:1] if one else chosen
+    problems = {name: problem_of(name, asked) for name in dict.fromkeys(record.problem for record in drawn)}
     if not one:
         make_folder(path)
     with SlowProgress("records drawn") as progress:
-        for i, record in enumerate(chosen[:1] if one else chosen):
-            progress(i, len(chosen))
-            problem = problem_of(record.problem, asked)
+        for i, record in enumerate(drawn):
+            progress(i, len(drawn))
+            problem = problems[record.problem]
             words = "-".join(re.findall(r"[A-Za-z0-9]+", record.problem))
             place = path if one else path / f"{words[:100]}-score-{record.score}-record-{record.id}.png"
             draw_construction(
@@ -234,9 +266,23 @@ def write_rows(store: "Store", asked: str | None, path: Path, unproved: bool) ->
     write_table(rows, path, unproved)
     if not path.name.lower().endswith(B_FILE) or (terms := len(terms_of(rows, unproved))) == len(rows):
         return [f"{path}: {len(rows)} row{'s' * (len(rows) != 1)}"]
-    first = name_with_file(next(row.problem for row in rows if row.status != "optimal"), asked)
-    prove = f"handloom prove {first} may prove one; --unproved makes them terms"
-    return [f"{path}: proved terms: {terms}, values in comments: {len(rows) - terms}; {prove}"]
+    first = next(row.problem for row in rows if row.status != "optimal")
+    prove = f"handloom prove {name_with_file(first, asked)} may prove one; " if can_be_proved(first, asked) else ""
+    told = f"proved terms: {terms}, values in comments: {len(rows) - terms}"
+    return [f"{path}: {told}; {prove}--unproved makes them terms"]
+
+
+def can_be_proved(name: str, asked: str | None) -> bool:
+    """Whether `handloom prove` takes a problem."""
+    from handloom.core import HandloomError
+    from handloom.discover.proof.bounding import check_suitable
+    from handloom.discover.records.selection import problem_of
+
+    try:
+        check_suitable(problem_of(name, asked))
+    except HandloomError:
+        return False
+    return True
 
 
 def write_page(store: "Store", asked: str | None, path: Path) -> str:
@@ -255,7 +301,8 @@ def import_and_show(file: Path, store: "Store", asked: str | None, source: str |
     if as_json:
         print_json(as_objects(store, imported.new, asked))
     elif imported.new or imported.existing:
-        print(f"{store.path}: kept {summary(imported.new)}; {imported.existing} there already")
+        kept = "" if source is None else f"; their source is {source}"
+        print(f"{store.path}: kept {summary(imported.new)}; {imported.existing} there already{kept}")
     if refused := imported.refused:
         raise HandloomError(f"{file}: {len(refused)} of {imported.count} refused; {refused[0]}")
 

@@ -33,8 +33,13 @@ def names_in_range(name: str) -> list[str]:
     if len(found) > 1:
         raise HandloomError(f"{shown(name)} has two ranges (expected one); give the other parameter one value")
     first, last, step = (int(part) if part else 1 for part in found[0].groups())
-    sizes = range(first, last + 1, step) if step else range(0)
-    if not 0 < len(sizes) <= MOST_SIZES:
+    if first > last or not step:
+        wrong = "the last size is below the first" if first > last else "a step of 0"
+        raise HandloomError(
+            f"{shown(name)}: {wrong} (expected a range FIRST..LAST or FIRST..LAST..STEP); write n=6..16"
+        )
+    sizes = range(first, last + 1, step)
+    if len(sizes) > MOST_SIZES:
         raise HandloomError(
             f"{shown(name)}: a range of {len(sizes):,} sizes (expected 1 to {MOST_SIZES:,}); write it as n=6..16"
         )

@@ -180,10 +180,14 @@ class Ledger:
         for find, added in zip(finds, self.store.add_all(self.problem, finds) if finds else [], strict=True):
             if isinstance(added, NotLegal):
                 raise HandloomError(
-                    f"the search and the verifier disagree, so nothing was stored: {added};"
-                    " forbid what `check` refuses, or give it a lower score"
+                    f"the search and the verifier disagree, so nothing was stored: {added}; {self.remedy()}"
                 ) from added
             self.keep(added or self.stored_before(find))
+
+    def remedy(self) -> str:
+        if self.problem.check is not None:
+            return "forbid what `check` refuses, or give it a lower score"
+        return "the rule or the score must give the same answer whenever it is asked the same"
 
     def keep(self, new: Record) -> None:
         """A record of the store becomes one of this run's."""

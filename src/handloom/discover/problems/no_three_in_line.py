@@ -3,8 +3,8 @@
     >>> in_line((0, 0), (1, 2), (2, 4)), in_line((0, 0), (1, 2), (2, 5))
     (True, False)
 
-A row holds two points at most, so 2n is a bound. It is reached for every n from 2 to 60; Guy and Kelly conjecture that it
-is not for large n.
+A row holds two points at most, so 2n is a bound. It is reached for every n from 2 to 60; Guy and Kelly conjecture that
+it is not for large n.
 """
 
 from math import gcd

@@ -188,6 +188,7 @@ class Proving:
             construction=self.problem.space.shown(self.best),
             note=note,
             interrupted=self.halted,
+            trivial=bound == family.size > len(self.best),
             sets=len(family.rows),
             digest=hashlib.sha256(family.rows.tobytes()).hexdigest()[:16],
         )
@@ -198,7 +199,8 @@ class Proving:
         began = time.monotonic()
         parts, group, bound, turn = self.parts(CLAUSES, family, self.seed), self.group(family), family.size, TURN
         while not self.stop() and bound > len(self.best):
-            outcome, proved = self.solved(CLAUSES, family, group, parts, self.seed, turn, None, self.news("maximising"))
+            news = self.news("maximising", bound if bound < family.size else None)
+            outcome, proved = self.solved(CLAUSES, family, group, parts, self.seed, turn, None, news)
             self.keep(outcome.chosen or ())
             bound = min(bound, proved)
             while not self.stop() and bound > len(self.best):
@@ -244,7 +246,8 @@ class Proving:
         """What reports on a run of the solver, with the best of all runs and the least bound."""
 
         def tell(best: int | None, bound: int | None) -> None:
-            self.report(doing, max(best or 0, len(self.best)), known if bound is None else bound)
+            least = min((one for one in (known, bound) if one is not None), default=None)
+            self.report(doing, max(best or 0, len(self.best)), least)
 
         return tell
 

@@ -45,6 +45,7 @@ class Proof:
     count: Optima | None = None
     note: str = ""  # what was not done, and why
     interrupted: bool = False  # by Ctrl-C
+    trivial: bool = False  # whether the bound is the number of all elements, for want of a proof
     sets: int = 0  # how many are forbidden
     digest: str = ""  # of these
 
@@ -58,6 +59,8 @@ class Proof:
         return self.again is not None and self.again.bound == self.bound
 
     def __str__(self) -> str:
+        if self.trivial:
+            return f"{self.problem}: no bound yet; the best is {self.best} of {self.bound} elements, verified"
         if self.optimal:
             said = f"{self.problem}: {self.best} is optimal, proved in {brief(self.seconds)} ({self.first})"
         else:

@@ -314,5 +314,7 @@ def numbers(line: str) -> list[int]:
     found = re.sub(r"[\s,;()\[\]{}]+", " ", line).split()
     for text in found:
         if not re.fullmatch(r"[+-]?[0-9]{1,18}", text):
-            raise HandloomError(f"{shown(text)} in the line {shown(line)} is not a whole number")
+            raise HandloomError(
+                f"{shown(text)} in the line {shown(line)} is not a whole number; write one element per line, as 3 5"
+            )
     return [int(text) for text in found]

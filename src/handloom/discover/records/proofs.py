@@ -18,7 +18,9 @@ TABLE = "CREATE TABLE IF NOT EXISTS proofs (problem TEXT PRIMARY KEY, proof TEXT
 
 
 def keep_proof(store: Store, proof: "Proof") -> None:
-    """Keep a proof, unless the store has one of the same problem that says more."""
+    """Keep a proof that says something, unless the store has one of the same problem that says more."""
+    if proof.trivial:
+        return
     data = proof.to_json()
     old = proof_of(store, proof.problem)
     if not store.rows("SELECT 1 FROM records LIMIT 1") or (

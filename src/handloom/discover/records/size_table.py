@@ -195,10 +195,15 @@ def as_table(rows: Sequence[SizeRow], name: str, unproved: bool = False) -> str:
     return as_csv(rows) if name.lower().endswith(".csv") else as_latex(rows)
 
 
+def check_table_name(path: Path) -> None:
+    """Raise an error if the name has no ending of a table."""
+    if not path.name.lower().endswith(ENDINGS):
+        raise HandloomError(f"{path}: not a name for a table (expected {', '.join(ENDINGS)}); choose another")
+
+
 def write_table(rows: Sequence[SizeRow], path: str | os.PathLike[str], unproved: bool = False) -> Path:
     """Write a table to a .csv, a .tex or a .b.txt file."""
     path = as_path(path)
-    if not path.name.lower().endswith(ENDINGS):
-        raise HandloomError(f"{path}: not a name for a table (expected {', '.join(ENDINGS)}); choose another")
+    check_table_name(path)
     write_atomically(path, as_table(rows, path.name, unproved).encode())
     return path
