@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from handloom.cli.live.progress import SlowProgress, duration
-from handloom.cli.options import JsonOption, print_json
+from handloom.cli.options import JsonOption, print_json, refuse
 
 PAGE_ENDINGS, PICTURE_ENDINGS = (".html", ".htm"), (".svg", ".png", ".pdf")
 WITHOUT_RUN = ("repeated", "not testable")  # groups of the table
@@ -66,15 +66,6 @@ def lab(
     elif full and records.exists():
         check_records(records)
     run_all(names, seeds, full, judge, records, output, as_json)
-
-
-def refuse(given: dict[str, Any], why: str) -> None:
-    """Raise an error if one of these options is given, which here would have no effect."""
-    useless = [option for option, value in given.items() if value]
-    if useless:
-        from handloom.core import HandloomError  # loads NumPy, which the list of claims does without
-
-        raise HandloomError(f"{useless[0]}: {why}; leave it out")
 
 
 def list_claims(as_json: bool) -> None:

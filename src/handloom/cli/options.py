@@ -127,3 +127,12 @@ def find_model(name: str) -> "Model":
 
 def print_json(value: Any) -> None:
     print(json.dumps(value))
+
+
+def refuse(given: dict[str, Any], why: str) -> None:
+    """Raise an error if one of these options is given, which here would have no effect."""
+    useless = [option for option, value in given.items() if value]
+    if useless:
+        from handloom.core import HandloomError  # loads NumPy, which some commands do without
+
+        raise HandloomError(f"{useless[0]}: {why}; leave it out")

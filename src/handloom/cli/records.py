@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 
 from handloom.cli.live.progress import SlowProgress
-from handloom.cli.options import JsonOption, print_json
+from handloom.cli.options import JsonOption, print_json, refuse
 
 if TYPE_CHECKING:
     from handloom.discover.records import Record, Store
@@ -109,14 +109,6 @@ def records(
         show(opened, chosen, problem, as_json)
     elif done and not as_json:
         print("\n".join(done), file=beside)
-
-
-def refuse(given: dict[str, Any], why: str) -> None:
-    """Raise an error if one of these options is given, which here would have no effect."""
-    from handloom.core import HandloomError
-
-    if useless := [option for option, value in given.items() if value]:
-        raise HandloomError(f"{useless[0]}: {why}; leave it out")
 
 
 def is_b_file(path: Path | None) -> bool:
