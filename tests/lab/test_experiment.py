@@ -1,6 +1,7 @@
 """Claims, checks and verdicts: the rule, by all its cases; the catalogue; records; the table; the command."""
 
 import json
+import shutil
 import subprocess
 import sys
 import time
@@ -236,6 +237,24 @@ def test_a_curve_that_is_too_short_leaves_its_claim_open(tmp_path):
     assert rows["wagner/rule-1"]["verdict"] == "holds"
     short = repeated.check_of(repeated.Stored("rule-1", 10**6, least=0.9), [{"step": 1, "success": 1.0}])
     assert short.value is None
+
+
+def test_a_claim_about_a_heatmap_takes_more_than_right_samples(tmp_path):
+    for room in ("talk", "discover"):
+        shutil.copytree(DOCS / room, tmp_path / room, ignore=shutil.ignore_patterns("*.png", "*.svg", "*.md"))
+    file = tmp_path / "talk" / "measured.json"
+    measured = json.loads(file.read_text("utf-8"))
+
+    def verdict_of(name):
+        return next(row["verdict"] for row in repeated.repeated_rows(tmp_path) if row["name"] == name)
+
+    assert verdict_of("wagner/13-22") == "holds in part"
+    for when in ("", "without decay, "):
+        measured["wagner/13-22"][f"{when}after 45,000 steps"] = 0.6
+    measured["wagner/board"]["found"] = measured["wagner/board"]["even"]
+    file.write_text(json.dumps(measured))
+    assert verdict_of("wagner/13-22") == "holds"
+    assert verdict_of("wagner/board") == "holds in part"
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are listed there")

@@ -47,7 +47,7 @@ def lab(
     runs_nothing = {"--quick": quick, "--full": full, "--judge": judge, "--output": output}
     runs_nothing |= {"--seeds": seeds != RECORDED, "--records": records != RECORDS}
     if name is None and not several:
-        refuse(runs_nothing, "without a name or --all the claims are listed; name an experiment")
+        refuse(runs_nothing, "without a name or --all the claims are listed (expected an experiment)")
         list_claims(as_json)
         return
     refuse({"--quick and --full": quick and full}, "they are two sizes (expected one of them)")
@@ -108,7 +108,7 @@ def instead(row: dict[str, Any]) -> str:
         return f"; in its place: {row['instead']}" if row["instead"] else ""
     if row["name"] == "isosceles":
         return "; run it again, in minutes, with: python -m handloom.lab.wagner"
-    return f"; run it again, in an hour or more, with: handloom learn {row['name']}"
+    return f"; it took {duration(row['seconds'])}; run it again with: handloom learn {row['name']}"
 
 
 def chosen(name: str | None, group: str | None, records: Path | None) -> list[str]:

@@ -40,6 +40,7 @@ class Seen:
     """A part of a claim without a number, mostly about a heatmap: a share of docs/talk/measured.json, as a multiple of
     another one if given, and the least that would show it, which is ours."""
 
+    name: str
     share: str = "found"
     by: str | None = "even"
     least: float = 2.0
@@ -51,13 +52,23 @@ CLEARER = 1.1  # times the attention, at least, if a pattern becomes clearer
 LONG = 150_000
 SEEN: dict[str, tuple[Seen, ...]] = {
     "wagner/13-22": (
-        Seen("after 45,000 steps", "after 15,000 steps", CLEARER),
-        Seen("without decay, after 45,000 steps", "without decay, after 15,000 steps", CLEARER),
+        Seen(
+            "attention from digit 22 to 13 after 45,000 steps, times that after 15,000",
+            "after 45,000 steps",
+            "after 15,000 steps",
+            CLEARER,
+        ),
+        Seen(
+            "the same without decay",
+            "without decay, after 45,000 steps",
+            "without decay, after 15,000 steps",
+            CLEARER,
+        ),
     ),
-    "wagner/one-two": (Seen(),),
-    "wagner/two-twos": (Seen(),),
-    "wagner/board": (Seen(),),
-    "wagner/fibonacci-27k": (Seen(by=None, least=0.5),),
+    "wagner/one-two": (Seen("attention to the 2 after it, least of the heads of layer 0, times an even share"),),
+    "wagner/two-twos": (Seen("attention to the 2s after both, head 2 of layer 1, times an even share"),),
+    "wagner/board": (Seen("attention to distances 4 and 5, head 2 of layer 1, times an even share"),),
+    "wagner/fibonacci-27k": (Seen("terms within 5 % of the sum of the two before", by=None, least=0.5),),
 }
 CLAIMS: dict[str, tuple[Stored, ...]] = {
     "wagner/13-22": (
@@ -184,10 +195,7 @@ def seen_checks(name: str, docs: Path) -> Iterator[Check]:
     """What the models show, where a claim has no number."""
     shares = json.loads((docs / "talk" / "measured.json").read_text("utf-8")).get(name, {})
     for part in SEEN.get(name, ()):
-        when = "" if part.share == "found" else f" {part.share}"
-        than = "" if part.by is None else f", over {'an even share' if part.by == 'even' else part.by}"
-        value = shares[part.share] / shares.get(part.by, 1.0)
-        yield Check(f"{shares['of']}{when}{than}", value, least=part.least)
+        yield Check(part.name, shares[part.share] / shares.get(part.by, 1.0), least=part.least, form=".2f")
 
 
 def so_far(curves: Mapping[str, list[dict[str, Any]]]) -> str:
