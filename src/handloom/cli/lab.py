@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from handloom.cli.live.progress import SlowProgress, duration
-from handloom.cli.options import JsonOption, print_json, refuse
+from handloom.cli.options import JsonOption, print_json, refuse_options
 
 PAGE_ENDINGS, PICTURE_ENDINGS = (".html", ".htm"), (".svg", ".png", ".pdf")
 WITHOUT_RUN = ("repeated", "not testable")  # groups of the table
@@ -47,19 +47,19 @@ def lab(
     runs_nothing = {"--quick": quick, "--full": full, "--judge": judge, "--output": output}
     runs_nothing |= {"--seeds": seeds != RECORDED, "--records": records != RECORDS}
     if name is None and not several:
-        refuse(runs_nothing, "without a name or --all the claims are listed (expected an experiment)")
+        refuse_options(runs_nothing, "without a name or --all the claims are listed (expected an experiment)")
         list_claims(as_json)
         return
-    refuse({"--quick and --full": quick and full}, "they are two sizes (expected one of them)")
+    refuse_options({"--quick and --full": quick and full}, "they are two sizes (expected one of them)")
     if name is not None:
-        refuse({"--all": everything, "--group": group, "--missing": missing}, f"{name} is one experiment")
+        refuse_options({"--all": everything, "--group": group, "--missing": missing}, f"{name} is one experiment")
         if row := row_without_run(name):
-            refuse(runs_nothing, f"{name} has no run of minutes ({row['verdict']})")
+            refuse_options(runs_nothing, f"{name} has no run of minutes ({row['verdict']})")
             print_json(row) if as_json else print(f"{told(row)}\n{row['verdict']}{instead(row)}")
             return
     names = chosen(name, group, records if missing else None)
     if "backgammon" not in names:
-        refuse({"--judge": judge}, "only backgammon has judges")
+        refuse_options({"--judge": judge}, "only backgammon has judges")
     check_output(output, len(names))
     if full and seeds < RECORDED:
         print(f"no record will be kept: that takes {RECORDED} seeds or more", file=sys.stderr)

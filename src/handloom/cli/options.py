@@ -129,7 +129,7 @@ def print_json(value: Any) -> None:
     print(json.dumps(value))
 
 
-def refuse(given: dict[str, Any], why: str) -> None:
+def refuse_options(given: dict[str, Any], why: str) -> None:
     """Raise an error if one of these options is given, which here would have no effect."""
     useless = [option for option, value in given.items() if value]
     if useless:

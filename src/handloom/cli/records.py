@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 
 from handloom.cli.live.progress import SlowProgress
-from handloom.cli.options import JsonOption, print_json, refuse
+from handloom.cli.options import JsonOption, print_json, refuse_options
 
 if TYPE_CHECKING:
     from handloom.discover.records import Record, Store
@@ -82,13 +82,13 @@ def records(
 
     if file is not None:
         others = {"--all": everything, "--best": best, "--draw": draw, "--export": export, "--verify": verify}
-        refuse(others | {"--page": page, "--table": table, "--unproved": unproved}, "--import only imports")
+        refuse_options(others | {"--page": page, "--table": table, "--unproved": unproved}, "--import only imports")
         import_and_show(file, Store.open(store), problem, source, as_json)
         return
     if source is not None:
         raise HandloomError("--source is for what is imported; name the file with --import")
-    refuse({"--all": everything and best}, f"--best {best} limits what is listed")
-    refuse({"--unproved": unproved and not is_b_file(table)}, "it is for --table with a .b.txt file")
+    refuse_options({"--all": everything and best}, f"--best {best} limits what is listed")
+    refuse_options({"--unproved": unproved and not is_b_file(table)}, "it is for --table with a .b.txt file")
     check_ending(page, (".html", ".htm"))
     check_ending(draw, ("", *PICTURES))
     check_ending(export, ("-", *EXPORTS))
