@@ -26,7 +26,7 @@ from handloom.discover.proof.family import forbidden_family, greedy_size
 from handloom.discover.proof.fixing import fixed_elements
 from handloom.discover.proof.optima import automorphisms
 from handloom.discover.proof.parts import Parts
-from handloom.discover.proof.proof import Proof
+from handloom.discover.proof.proof import Proof, SolverRun
 from handloom.discover.proof.solver import NEVER, Ended, solutions
 from handloom.discover.proof.symmetric import Group, group_of
 
@@ -256,22 +256,25 @@ def test_without_time_for_a_proof_the_bound_still_holds(tmp_path):
     assert proof.trivial or f"isosceles:n=10: at most {proof.bound}, proved in" in str(proof)
 
 
-def test_the_number_of_all_elements_is_no_bound_and_is_not_kept(tmp_path):
+def test_the_number_of_all_elements_is_no_bound_and_is_not_kept(tmp_path, monkeypatch):
     from handloom.discover.records.proofs import proof_of
 
     store = Store.open(tmp_path / "a.sqlite")
-    proof = hl.prove("isosceles:n=14", 1.5, store=store.path)  # its forbidden sets alone take most of that
-    assert proof.bound == 14 * 14 > proof.best
-    assert str(proof) == f"isosceles:n=14: no bound yet; the best is {proof.best} of 196 elements, verified"
-    assert proof_of(store, "isosceles:n=14") is None
+    no_time = SolverRun("a clause per forbidden set", 0, None, 0.0)
+    monkeypatch.setattr(bounding.Proving, "first_run", lambda self, family: (family.size, no_time))
+    proof = hl.prove("isosceles:n=5", store=store.path)
+    assert str(proof) == "isosceles:n=5: no bound yet; the best is 7 of 25 elements, verified"
+    assert proof_of(store, "isosceles:n=5") is None
+    assert store.best("isosceles:n=5").score == 7
 
 
 def test_the_bound_that_is_shown_never_rises():
     shown = []
-    hl.prove("isosceles:n=7", store=None, watch=lambda progress: shown.append(progress.bound))
-    known = [bound for bound in shown if bound is not None]
-    assert known[-1] == 10
-    assert known == sorted(known, reverse=True)
+    proving = bounding.Proving(problem_named("isosceles:n=5"), None, 0, None, lambda one: shown.append(one.bound))
+    tell = proving.news("maximising", 9)
+    for bound in (None, 12, 8, 25):
+        tell(None, bound)
+    assert shown == [9, 9, 8, 8]
 
 
 def test_a_proof_is_kept_with_the_record_and_a_weaker_one_does_not_replace_it(tmp_path):

@@ -246,8 +246,9 @@ class Proving:
         """What reports on a run of the solver, with the best of all runs and the least bound."""
 
         def tell(best: int | None, bound: int | None) -> None:
-            least = min((one for one in (known, bound) if one is not None), default=None)
-            self.report(doing, max(best or 0, len(self.best)), least)
+            nonlocal known
+            known = min((one for one in (known, bound) if one is not None), default=None)
+            self.report(doing, max(best or 0, len(self.best)), known)
 
         return tell
 
