@@ -94,7 +94,7 @@ CLAIMS: dict[str, tuple[Stored, ...]] = {
     "wagner/board": (Stored("board", 5_000, least=0.95),),
     "wagner/fibonacci-27k": (Stored("fibonacci-27k", 6_000, most=0.05),),
     "wagner/fibonacci-400k": (Stored("fibonacci-400k", LONG, least=0.99, said=1.0),),
-    "wagner/mangled": (Stored("mangled", LONG, least=0.99, said=1.0),),
+    "wagner/mangled": (Stored("mangled-steps-150000", LONG, least=0.99, said=1.0),),
 }
 
 

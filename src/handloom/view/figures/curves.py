@@ -39,9 +39,11 @@ def draw_curves(runs: Mapping[str, Sequence[Metrics]], path: str | Path) -> Path
             curve(right, several, "loss", color=colour, linewidth=0.8)
         left.set(title="right", xlabel="steps", ylim=(-0.03, 1.03))
         left.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0 %", "25 %", "50 %", "75 %", "100 %"])
-        right.set(title="loss per token, held out and (thin) on the training set", xlabel="steps")
+        right.set(title="loss per token, held out (thin: training)", xlabel="steps")
         for axis in (left, right):
             tidy(axis)
+            axis.locator_params(axis="x", nbins=5)
+            axis.xaxis.set_major_formatter("{x:,.0f}")
         left.legend(frameon=False, fontsize=8)
         return write_figure(figure, path)
 
