@@ -13,7 +13,7 @@ from handloom.discover.spaces import Space
 
 collect_ignore = ["peers"]  # `make peers` runs these, in an environment of their own
 
-settings.register_profile("handloom", deadline=None, derandomize=True, max_examples=100)
+settings.register_profile("handloom", deadline=None, derandomize=True, max_examples=40)
 settings.load_profile("handloom")
 
 

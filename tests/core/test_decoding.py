@@ -42,7 +42,7 @@ def by_the_definition(model, prompt, steps, stop, choose, draws):
 
 
 @given(models(), st.sampled_from(WAYS), st.integers(0, 9))
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_decoding_is_its_definition_on_both_engines_with_the_cache_and_without(model, way, seed):
     """Prompts of different lengths, past the end of the block, with a stop token: for every Config."""
     prompts = prompts_for(model.config, 4, seed)
@@ -59,7 +59,7 @@ def test_decoding_is_its_definition_on_both_engines_with_the_cache_and_without(m
 
 
 @given(models(causal=True, block=6))
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_a_decoder_gives_the_logits_of_the_whole_run(model):
     """Not only the same tokens: the same logits, with rows that leave one by one and come in any order."""
     rng = np.random.default_rng(0)

@@ -33,7 +33,7 @@ def edit_of(kind, shape, seed):
 
 
 @given(models_and_tokens())
-@settings(max_examples=300)
+@settings(max_examples=120)
 def test_engines_agree_in_float64_on_logits_and_every_site(case):
     model, tokens = case
     expected, reference_trace = reference.forward(model, tokens, want="*")
@@ -46,7 +46,7 @@ def test_engines_agree_in_float64_on_logits_and_every_site(case):
 
 
 @given(models_and_tokens())
-@settings(max_examples=200)
+@settings(max_examples=80)
 def test_fused_paths_agree_too_when_nothing_is_asked_for(case):
     """Without want or edits torch takes other kernels for attention and norms."""
     model, tokens = case
@@ -55,7 +55,7 @@ def test_fused_paths_agree_too_when_nothing_is_asked_for(case):
 
 
 @given(models_and_tokens(), st.integers(1, 9))
-@settings(max_examples=100)
+@settings(max_examples=40)
 def test_the_last_positions_alone_have_the_logits_they_have_in_a_whole_run(case, last):
     model, tokens = case
     expected = reference.forward(model, tokens)[0][-last:]
@@ -64,7 +64,7 @@ def test_the_last_positions_alone_have_the_logits_they_have_in_a_whole_run(case,
 
 
 @given(models_and_tokens())
-@settings(max_examples=200)
+@settings(max_examples=80)
 def test_engines_agree_in_float32(case):
     model, tokens = case
     assume(model.config.attention != "least-squares" or model.config.norm != "none")  # ill-conditioned for float32
@@ -80,7 +80,7 @@ def test_engines_agree_in_float32(case):
 
 
 @given(models_and_tokens(), st.data())
-@settings(max_examples=300)
+@settings(max_examples=120)
 def test_engines_agree_under_edits(case, data):
     model, tokens = case
     known = sites(model.config)
@@ -148,7 +148,7 @@ def test_putting_back_what_was_there_changes_nothing(case):
 
 
 @given(models_and_tokens(), st.integers(1, 3), st.integers(1, 2))
-@settings(max_examples=100)
+@settings(max_examples=40)
 def test_a_batch_gives_what_its_rows_give(case, rows, more):
     """Batch dimensions, one or two of them, on both engines."""
     model, tokens = case
@@ -296,7 +296,7 @@ def test_many_layers_make_a_short_list_of_sites():
 
 @pytest.mark.slow
 @given(models_and_tokens(), st.data())
-@settings(max_examples=3000)
+@settings(max_examples=1200)
 def test_engines_agree_on_many_more_configs(case, data):
     model, tokens = case
     known = sites(model.config)

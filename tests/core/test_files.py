@@ -53,7 +53,7 @@ def refused(path):
 
 
 @given(models(), st.dictionaries(st.text(), JSON), st.sampled_from([np.float32, np.float64]))
-@settings(max_examples=100)
+@settings(max_examples=40)
 def test_what_is_saved_comes_back(tmp_path_factory, model, notes, dtype):
     path = tmp_path_factory.getbasetemp() / "model.safetensors"
     try:

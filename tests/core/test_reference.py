@@ -224,7 +224,7 @@ def test_hard_attention_is_the_limit_of_softmax():
 
 
 @given(models_and_tokens())
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_what_a_layer_writes_is_added_to_the_stream_or_replaces_it(case):
     model, tokens = case
     config = model.config

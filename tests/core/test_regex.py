@@ -41,7 +41,7 @@ def matches(format, text):
 
 
 @given(FORMATS, st.lists(TEXTS, min_size=1, max_size=20))
-@settings(max_examples=400)
+@settings(max_examples=160)
 def test_a_format_accepts_what_python_accepts(format, texts):
     parsed = parse_regex(format)
     for text in texts:
@@ -49,7 +49,7 @@ def test_a_format_accepts_what_python_accepts(format, texts):
 
 
 @given(st.text("01a()[]{}|*+?.\\^$-,dn2", max_size=12), st.lists(TEXTS, max_size=5))
-@settings(max_examples=1500)
+@settings(max_examples=600)
 def test_any_text_is_a_format_as_in_python_or_gets_one_line(format, texts):
     try:
         parsed = parse_regex(format)
@@ -133,7 +133,7 @@ def completions(vocab, format, prompt, room):
 
 
 @given(st.sampled_from(VOCABS), FORMATS, st.integers(0, 3), st.data())
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_the_allowed_tokens_are_those_from_which_a_match_can_still_be_reached(vocab, format, room, data):
     """Against the list of all completions, and refused exactly where that list is empty."""
     plain = [i for i, token in enumerate(vocab.tokens) if token not in vocab.specials]

@@ -100,7 +100,7 @@ def test_an_order_that_keeps_groups_of_heads_together_keeps_them_grouped():
 
 
 @given(models_and_tokens(place="pre"))
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_fold_norms(case):
     model, tokens = case
     new = fold_norms(model)
@@ -126,7 +126,7 @@ def test_post_norm_gains_cannot_be_folded(model):
 
 
 @given(models_and_tokens(norm="layer"))
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_centre(case):
     model, tokens = case
     new = centre(model)
@@ -175,7 +175,7 @@ def test_layer_to_rms_with_post_norm_is_refused_elsewhere():
 
 
 @given(models_and_tokens(place="pre"), st.integers(0, 99))
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_rotate(case, seed):
     """Chapter 1, exercise 8: under no norm and RMS norm for any rotation, under layer norm for those that keep ones."""
     model, tokens = case
@@ -234,7 +234,7 @@ def test_random_rotations_are_orthogonal_and_keep_ones_when_asked(width):
 
 
 @given(models_and_tokens(place="pre"), st.integers(0, 5), st.integers(0, 2), st.integers(0, 3), st.integers(0, 4))
-@settings(max_examples=200)
+@settings(max_examples=80)
 def test_pad(case, wider, heads, d_head, d_ff):
     model, tokens = case
     c = model.config
@@ -252,7 +252,7 @@ def test_pad(case, wider, heads, d_head, d_ff):
 
 
 @given(models_and_tokens(place="post"), st.integers(0, 5), st.integers(0, 3))
-@settings(max_examples=100)
+@settings(max_examples=40)
 def test_pad_with_post_norm_where_it_can_be(case, wider, d_head):
     model, tokens = case
     if model.config.norm == "layer":
@@ -280,7 +280,7 @@ def test_pad_is_refused_where_it_would_not_be_exact():
 
 
 @given(models_and_tokens(layers=2, heads=4, d_ff=8), st.permutations(range(4)), st.permutations(range(8)))
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_permute_heads_and_neurons(case, heads, neurons):
     model, tokens = case
     new = permute_neurons(permute_heads(model, 1, heads), 0, neurons)
@@ -292,7 +292,7 @@ def test_permute_heads_and_neurons(case, heads, neurons):
 
 
 @given(models_and_tokens(d_model=7), st.permutations(range(7)))
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_permute_stream_keeps_the_function_and_permutes_what_is_written(case, order):
     model, tokens = case
     new = permute_stream(model, order)
@@ -321,7 +321,7 @@ def test_orders_that_are_none_are_refused():
 
 
 @given(models_and_tokens(), st.data())
-@settings(max_examples=200)
+@settings(max_examples=80)
 def test_drop_unused(case, data):
     """Heads and neurons are switched off at random, on either side; what is left is no more than is needed."""
     model, tokens = case
@@ -446,7 +446,7 @@ def pairs(draw, **fixed):
 
 
 @given(pairs())
-@settings(max_examples=200)
+@settings(max_examples=80)
 def test_stack_runs_one_model_on_the_residual_stream_of_the_other(case):
     first, second, tokens = case
     left = trace(first, tokens, want="resid_final")["resid_final"]
@@ -458,7 +458,7 @@ def test_stack_runs_one_model_on_the_residual_stream_of_the_other(case):
 
 
 @given(pairs(norm="none", place="pre", experts=0), st.integers(2, 7))
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_beside_adds_the_logits_of_two_models(case, width):
     first, second, tokens = case
     second = random_model(with_config(second, d_model=width, layers=first.config.layers), seed=5)

@@ -227,7 +227,7 @@ def test_of_a_start_that_is_not_legal_as_much_is_kept_as_can_be():
     assert annealer("word").run(0, 0, (2, 7, 1)).construction == (2, 0, 1, *[0] * 17)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 @given(
     st.sampled_from(["word", "queens", "cut", "permanent", "graph", "sums"]),
     st.lists(st.integers(-3, 30) | st.integers(), max_size=40),

@@ -95,7 +95,7 @@ def test_there_are_as_many_forms_as_graphs_up_to_isomorphism(n, classes):
     assert len({canonical(space, None, some) for some in everything}) == classes  # OEIS A000088
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 @given(st.integers(2, 6), st.data())
 def test_the_form_of_a_small_graph_is_that_of_its_relabellings_and_of_nothing_else(n, data):
     space = graph(n)
@@ -107,7 +107,7 @@ def test_the_form_of_a_small_graph_is_that_of_its_relabellings_and_of_nothing_el
     assert (canonical(space, None, other) in forms) == (other in images)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=40)
 @given(st.integers(2, 32), st.floats(0, 1), st.integers(0, 2**32))
 def test_a_random_graph_and_its_copies_have_one_form(n, density, seed):
     space, rng = graph(n), random.Random(seed)
@@ -135,7 +135,7 @@ def test_where_the_search_is_cut_short_the_form_is_the_same_graph_and_says_it_is
     assert canonical(space, None, form) == canonical(space, None, some)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 @given(st.sampled_from(["mirror", "mirrors", "rotation-90", "diagonals", "square"]), st.sets(st.integers(0, 15)))
 def test_the_form_in_a_grid_is_the_least_image(name, chosen):
     space = grid(4, 4)

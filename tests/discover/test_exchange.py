@@ -105,7 +105,7 @@ def record_of(space, construction, name="p:n=1"):
     return Record(1, name, 3, space.shown(construction), "", "then", "then", "0", {"how": "search"}, None)
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(spaces_and_constructions(), st.booleans())
 def test_text_comes_back_as_it_was_for_every_kind_of_space(tmp_path_factory, drawn, with_space):
     space, construction = drawn
@@ -117,7 +117,7 @@ def test_text_comes_back_as_it_was_for_every_kind_of_space(tmp_path_factory, dra
     assert [constructions(space, written) for written in found] == [[construction]] * 2
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(spaces_and_constructions())
 def test_json_comes_back_as_it_was_for_every_kind_of_space(tmp_path_factory, drawn):
     space, construction = drawn
@@ -147,7 +147,7 @@ FILES = (
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(spaces(), FILES, st.sampled_from([".json", ".txt"]))
 def test_whatever_is_in_a_file_is_read_as_constructions_or_refused_in_one_line(tmp_path_factory, space, data, ending):
     path = tmp_path_factory.getbasetemp() / f"any{ending}"

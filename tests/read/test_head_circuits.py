@@ -21,7 +21,7 @@ def scales(trace, name, T):
 
 
 @given(configs(**SKIPS, **KINDS), st.data())
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_scores_of_the_first_layer_are_the_sum_of_qk_circuits(config, data):
     """(q_tokens / s + q_positions / s + q_bias) · (k_tokens / s + …): tokens, positions and biases, by all pairs."""
     model = random_model(config)
@@ -47,7 +47,7 @@ def test_scores_of_the_first_layer_are_the_sum_of_qk_circuits(config, data):
 
 
 @given(configs(**SKIPS, **KINDS), st.data())
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_what_a_head_adds_to_the_logits_is_its_ov_circuit_along_its_pattern(config, data):
     model = random_model(config)
     ids = data.draw(st.lists(st.integers(0, config.vocab - 1), min_size=1, max_size=config.block))

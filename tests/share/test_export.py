@@ -184,7 +184,7 @@ def test_heads_fill_the_least_width_that_they_can(D, H, K):
 @given(
     models_and_tokens(place="pre", causal=True, gated=False, **STANDARD), st.sampled_from(["table", "sinusoid", "none"])
 )
-@settings(max_examples=100)
+@settings(max_examples=40)
 def test_a_model_that_is_made_to_fit_computes_the_same(case, positions):
     model, tokens = case
     model = random_model(with_config(model, positions=positions), seed=1)

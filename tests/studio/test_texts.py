@@ -80,7 +80,7 @@ def test_a_text_with_edits_in_it_reads_as_the_edited_model_and_keeps_all_other_l
     assert len(set(text.split("\n")) - set(new.split("\n"))) == 2
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(models_drawn(), st.integers(0, 2**32 - 1))
 def test_any_edits_of_any_model_can_be_written_into_its_text(model, seed):
     rng = np.random.default_rng(seed)

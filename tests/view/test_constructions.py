@@ -52,7 +52,7 @@ def marks(root):
     return [shape for group in chosen for shape in group]
 
 
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(st.sampled_from(SPACES), st.integers(0, 10**6), st.text(max_size=150))
 def test_a_picture_is_well_formed_and_marks_each_chosen_element_once(space, seed, title):
     construction = some_construction(space, seed)

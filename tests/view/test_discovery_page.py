@@ -237,7 +237,7 @@ LINE = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(st.lists(LINE, max_size=5), st.dictionaries(st.text(max_size=5), VALUES, max_size=4), VALUES)
 def test_whatever_the_files_of_a_run_say_the_page_is_whole(tmp_path_factory, lines, about, settings):
     folder = tmp_path_factory.mktemp("run")

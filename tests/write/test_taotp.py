@@ -272,7 +272,7 @@ def small_texts():
     return [path.read_text() for path in EXAMPLES] + [write_taotp(model), write_taotp(model.astype("float32"))]
 
 
-@settings(max_examples=250)
+@settings(max_examples=100)
 @given(mutated(small_texts()))
 def test_a_text_with_mistakes_is_a_model_or_a_one_line_error(text):
     try:

@@ -86,7 +86,7 @@ def test_a_random_program_is_compiled_exactly_or_refused(drawn):
 
 
 @pytest.mark.slow
-@settings(max_examples=1500)
+@settings(max_examples=600)
 @given(programs())
 def test_many_random_programs_are_compiled_exactly_or_refused(drawn):
     check_exact(drawn)

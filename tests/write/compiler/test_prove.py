@@ -194,7 +194,7 @@ def test_the_form_of_a_program_for_long_inputs_is_proven_only_if_it_is_right(nam
     program = standard(name, **sizes)
     model, rng = compile(program), np.random.default_rng(1)
     assert prove_compiled(model).margin <= hl.certify(model, program.task, everything=True).margin * (1 + 1e-4)
-    every = [mutated(model, rng) for _ in range(20)]
+    every = [mutated(model, rng) for _ in range(10)]
     kept = [one for one in every if proven(one)]
     assert 0 < len(kept) < len(every)
     assert all(hl.certify(one, program.task, everything=True).right for one in kept)
@@ -218,7 +218,7 @@ def test_a_mean_with_too_many_values_is_proven_by_its_sign(name, monkeypatch):
     assert any(len(program.ranges.values[mean]) <= 5 for mean in program.ranges.signs)
     model, rng = compile(program), np.random.default_rng(0)
     assert prove_compiled(model).margin <= hl.certify(model, program.task, everything=True).margin * (1 + 1e-4)
-    every = [mutated(model, rng) for _ in range(25)]
+    every = [mutated(model, rng) for _ in range(12)]
     kept = [one for one in every if proven(one)]
     assert 0 < len(kept) < len(every)
     assert all(hl.certify(one, program.task, everything=True).right for one in kept)
